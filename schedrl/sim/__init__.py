@@ -1,0 +1,1 @@
+"""Pure simulation: arrays in, arrays out. Every kernel stands beside its plain-Python specification."""
