@@ -1,0 +1,42 @@
+"""Machinery of validated, frozen settings and of the command lines generated from them.
+
+The settings themselves live beside what they set (``schedrl/envs/deeprm/settings.py``, ``ppo/config.py``); here is
+only what all of them share, with no import heavier than ``argparse``, so that ``--help`` answers at once:
+
+* ``base``: ``Settings``, the frozen dataclass with a docstring under each field, and ``UserError``;
+* ``values``: text and TOML values to the annotated type and back;
+* ``names``: other spellings of a name (other libraries, the original DeepRM), nearest names;
+* ``command_line``: parser, presets, ``--config file.toml``, exit codes.
+"""
+
+from schedrl.settings.base import Settings, UserError, one_of
+from schedrl.settings.command_line import (
+    Parser,
+    Resolved,
+    add_arguments,
+    check_folder_writable,
+    main_guard,
+    peek,
+    preset_values,
+    presets_of,
+    resolve,
+)
+from schedrl.settings.names import ALIASES, LEGACY, nearest
+
+__all__ = [
+    "ALIASES",
+    "LEGACY",
+    "Parser",
+    "Resolved",
+    "Settings",
+    "UserError",
+    "add_arguments",
+    "check_folder_writable",
+    "main_guard",
+    "nearest",
+    "one_of",
+    "peek",
+    "preset_values",
+    "presets_of",
+    "resolve",
+]

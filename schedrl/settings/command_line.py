@@ -1,0 +1,273 @@
+"""Command lines generated from settings: parser, presets, ``--config file.toml``, exit codes.
+
+A command line is written so::
+
+    @main_guard
+    def main(argv: list[str] | None = None) -> int:
+        parser = Parser(description="Train one algorithm.")
+        add_arguments(parser, DeepRMSettings, PPOSettings)
+        resolved = resolve([DeepRMSettings, PPOSettings], parser.parse_args(argv))
+        env, ppo = resolved[DeepRMSettings], resolved[PPOSettings]
+
+Order, weakest first: defaults, ``--preset``, ``--config``, the command line. A name that two classes share is one
+flag and sets both. A TOML file holds settings at its top level, or in tables called as ``section`` says (``[ppo]``).
+"""
+
+import argparse
+import functools
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar, cast
+
+from schedrl.settings.base import Settings, UserError, one_of
+from schedrl.settings.names import GONE, LEGACY_EXPERIMENTS, aliases_of, canonical, suggestion
+from schedrl.settings.values import describe, show
+
+S = TypeVar("S", bound=Settings)
+Presets = Mapping[str, Mapping[str, Any]]
+
+BAD_INPUT, INTERRUPTED = 2, 130
+"""Exit codes, with 0 (ok), 1 (failure) and 42 (preempted: checkpoint saved, run again)."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An ``ArgumentParser`` that raises ``UserError`` with the nearest names, and reads the original's command lines."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        """Take the arguments of ``ArgumentParser``; abbreviations of flags are off, as they break when flags come."""
+        super().__init__(**{"allow_abbrev": False, **kwargs})
+
+    def error(self, message: str) -> NoReturn:
+        """Raise instead of printing the whole usage: ``main_guard`` prints one line."""
+        raise UserError(message)
+
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse all of ``args``.
+
+        Raises:
+            UserError: an unknown or malformed argument; unknown flags name the nearest ones.
+        """
+        parsed, extra = self.parse_known_args(args, namespace)
+        if extra:
+            raise UserError(self._unknown(extra[0].split("=")[0]))
+        return parsed
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse what is known of ``args``, in any of the spellings of ``schedrl.settings.names``."""
+        return super().parse_known_args(self._spelled(sys.argv[1:] if args is None else args), namespace)
+
+    def flags(self) -> set[str]:
+        """Return every option string this parser knows."""
+        return {option for action in self._actions for option in action.option_strings}
+
+    def _spelled(self, args: Iterable[str]) -> list[str]:
+        """Replace dashes and aliases by our names; ``--exp_type pg_re`` by its meaning."""
+        known = {flag.removeprefix("--") for flag in self.flags() if flag.startswith("--")}
+        spelled: list[str] = []
+        for argument in args:
+            name, equals, value = argument.removeprefix("--").partition("=")
+            if spelled and spelled[-1] == "--exp_type" and "algo" in known and argument in LEGACY_EXPERIMENTS:
+                spelled[-1:] = LEGACY_EXPERIMENTS[argument]
+            elif argument.startswith("--") and name not in known:
+                spelled.append(f"--{canonical(name, known)}{equals}{value}")
+            else:
+                spelled.append(argument)
+        return spelled
+
+    def _unknown(self, argument: str) -> str:
+        if not argument.startswith("-"):
+            return f"unexpected argument {argument!r}; options start with --, and --help lists them"
+        name = argument.lstrip("-").replace("-", "_")
+        if name in GONE:
+            return f"{argument} has no counterpart here; {GONE[name]}"
+        return f"unknown option {argument}; {suggestion('--' + name, self.flags() - {'-h'})}"
+
+
+@dataclass(frozen=True)
+class Resolved(Mapping[type[Settings], Settings]):
+    """The settings of one command line, by class, and where each value that was given came from."""
+
+    settings: Mapping[type[Settings], Settings]
+    given: Mapping[type[Settings], Mapping[str, str]] = field(default_factory=dict)
+    """Class -> name -> ``preset NAME``, the TOML file's name, or ``command line``; absent = default."""
+
+    def __getitem__(self, cls: type[S]) -> S:  # type: ignore[override]
+        """Return the settings of ``cls``."""
+        return cast(S, self.settings[cls])
+
+    def __iter__(self) -> Iterator[type[Settings]]:
+        """Iterate over the classes."""
+        return iter(self.settings)
+
+    def __len__(self) -> int:
+        """Count the classes."""
+        return len(self.settings)
+
+    def changes(self, cls: type[Settings]) -> dict[str, Any]:
+        """Return only the values of ``cls`` that were given, for laying over stored ones: ``old.replace(**changes)``."""
+        return {name: getattr(self.settings[cls], name) for name in self.given[cls]}
+
+
+def section(cls: type[Settings]) -> str:
+    """Return the name of a class's table in TOML and its group in ``--help``: ``PPOSettings`` -> ``ppo``."""
+    return cls.__name__.removesuffix("Settings").lower()
+
+
+def presets_of(*classes: type[Settings]) -> dict[str, dict[str, Any]]:
+    """Return the presets defined beside ``classes`` (``PRESETS`` of their modules); those of one name are joined."""
+    joined: dict[str, dict[str, Any]] = {}
+    for module in dict.fromkeys(cls.__module__ for cls in classes):
+        for name, values in getattr(sys.modules[module], "PRESETS", {}).items():
+            joined[name] = joined.get(name, {}) | dict(values)
+    return joined
+
+
+def preset_values(name: str | None, presets: Presets) -> dict[str, Any]:
+    """Return the overrides of the preset ``name``, none for None.
+
+    Raises:
+        UserError: there is no such preset; the nearest are listed.
+    """
+    return {} if name is None else dict(presets[one_of("preset", name, presets)])
+
+
+def add_arguments(parser: Parser, *classes: type[Settings], presets: Presets | None = None) -> None:
+    """Add ``--preset``, ``--config`` and one flag for every field of ``classes`` that ``parser`` doesn't have yet.
+
+    ``presets`` are by default those that ``presets_of(*classes)`` finds. Only flags that the user typed appear in the
+    parsed namespace, as text under the setting's name: ``resolve`` gives them their types.
+    """
+    presets = presets_of(*classes) if presets is None else presets
+    taken = parser.flags()
+    if presets and "--preset" not in taken:
+        parser.add_argument("--preset", metavar="NAME", help=f"one of: {', '.join(sorted(presets))}")
+    if "--config" not in taken:
+        parser.add_argument("--config", metavar="FILE", help="a TOML file of settings")
+    for cls in classes:
+        group = parser.add_argument_group(f"{section(cls)} settings")
+        docs, defaults = cls.field_docs(), cls.defaults()
+        for name, kind in cls.kinds().items():
+            if f"--{name}" in taken:
+                continue
+            taken.add(f"--{name}")
+            also = f"; also {', '.join(aliases_of(name))}" if aliases_of(name) else ""
+            text = f"{docs[name]} [{describe(kind)}; default {show(defaults[name])}{also}]".replace("%", "%%")
+            bare = {"nargs": "?", "const": "True"} if kind is bool else {}
+            group.add_argument(f"--{name}", default=argparse.SUPPRESS, metavar="X", help=text, **bare)  # type: ignore[arg-type]
+
+
+def resolve(
+    classes: Sequence[type[Settings]], args: argparse.Namespace, presets: Presets | None = None
+) -> Resolved:
+    """Lay presets, the TOML file and the command line over the defaults of ``classes``, and validate.
+
+    Raises:
+        UserError: unknown preset or name, unreadable file, or a value refused.
+    """
+    presets = presets_of(*classes) if presets is None else presets
+    layers: list[tuple[str, dict[str, Any]]] = []
+    if getattr(args, "preset", None) is not None:
+        layers.append((f"preset {args.preset}", preset_values(args.preset, presets)))
+    if getattr(args, "config", None) is not None:
+        layers.append((Path(args.config).name, read_toml(args.config)))
+    typed = {name for cls in classes for name in cls.kinds() if hasattr(args, name)}
+    layers.append(("command line", {name: getattr(args, name) for name in sorted(typed)}))
+    values: dict[type[Settings], dict[str, Any]] = {cls: {} for cls in classes}
+    given: dict[type[Settings], dict[str, str]] = {cls: {} for cls in classes}
+    for source, layer in layers:
+        for cls, name, value in _places(classes, layer, source):
+            values[cls][name], given[cls][name] = value, source
+    return Resolved({cls: cls.from_dict(values[cls]) for cls in classes}, given)
+
+
+def _places(
+    classes: Sequence[type[Settings]], layer: Mapping[str, Any], source: str
+) -> Iterator[tuple[type[Settings], str, Any]]:
+    """Yield (class, name, value) for everything that ``layer`` sets; a class's own table comes after the top level."""
+    sections = {section(cls): cls for cls in classes}
+    every = {name for cls in classes for name in cls.kinds()}
+    tables = []
+    for name, value in layer.items():
+        own = canonical(name, every)
+        if own in every:
+            yield from ((cls, own, value) for cls in classes if own in cls.kinds())
+        elif isinstance(value, Mapping) and name in sections:
+            tables.append((sections[name], value))
+        else:
+            raise UserError(f"{source}: unknown setting {name!r}; {suggestion(name, every | set(sections))}")
+    for cls, table in tables:
+        for name, value in table.items():
+            own = canonical(name, cls.kinds())
+            one_of(f"setting in [{section(cls)}] of {source}", own, cls.kinds())
+            yield cls, own, value
+
+
+def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the table in the TOML file ``path``.
+
+    Raises:
+        UserError: it can't be read or isn't TOML.
+    """
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"can't read --config {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"--config {path} is not valid TOML: {error}") from None
+
+
+def peek(argv: Iterable[str] | None, **defaults: str) -> argparse.Namespace:
+    """Return what ``argv`` (or its ``--config`` file) says of a few names, before the whole parser can be built.
+
+    ``peek(argv, algo="ppo", env="deeprm")`` tells which classes of settings the parser needs.
+    """
+    first = Parser(add_help=False)
+    for name in ("config", *defaults):
+        first.add_argument(f"--{name}")
+    found, _ = first.parse_known_args(argv)
+    stored = read_toml(found.config) if found.config is not None else {}
+    for name, default in defaults.items():
+        if getattr(found, name) is None:
+            setattr(found, name, str(stored.get(name, default)))
+    return found
+
+
+def check_folder_writable(path: str | os.PathLike[str], flag: str = "--output_dir") -> Path:
+    """Return ``path`` if files can be made in it, or if it can be made; nothing changes on disk.
+
+    Raises:
+        UserError: it is a file, lies under one, or its nearest existing parent can't be written.
+    """
+    folder = Path(path).expanduser()
+    parent = folder.absolute()
+    while not parent.exists() and parent != parent.parent:
+        parent = parent.parent
+    if not parent.is_dir():
+        raise UserError(f"{flag} {folder}: {parent} is a file, not a folder; choose another folder")
+    if not os.access(parent, os.W_OK | os.X_OK):
+        raise UserError(f"{flag} {folder}: no permission to write in {parent}; choose another folder")
+    return folder
+
+
+def main_guard(main: Callable[..., int | None]) -> Callable[..., int]:
+    """Wrap a command line's ``main(argv=None)``: its errors become one line on stderr and an exit code.
+
+    ``UserError`` -> ``error: ...`` and 2; Ctrl-C -> 130; None -> 0. Anything else is our bug: traceback, exit code 1.
+    """
+
+    @functools.wraps(main)
+    def guarded(argv: Iterable[str] | None = None) -> int:
+        try:
+            return main(None if argv is None else list(argv)) or 0
+        except UserError as error:
+            print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+            return BAD_INPUT
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            return INTERRUPTED
+
+    return guarded
