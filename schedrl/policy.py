@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
 Observation = Mapping[str, Any]
-"""Key -> array, always with ``action_mask`` (bool ``[A]``, or ``[B, A]`` for a batch; True = legal, no-op last)."""
+"""Key -> array; always with ``action_mask`` (bool, ``[A]`` or ``[B, A]``; True = legal, no-op last)."""
 
 
 @runtime_checkable
@@ -20,7 +20,8 @@ class Policy(Protocol):
     def predict(self, obs: Observation, deterministic: bool = True) -> Any:
         """Return the action for one observation (an int), or the actions ``[B]`` int64 for a batch.
 
-        A batch has a leading axis on every array. ``deterministic=False`` samples from the policy's own generator.
+        A batch has a leading axis on every array. ``deterministic=False`` samples from the policy's own
+        generator.
         """
         ...
 

@@ -1,8 +1,8 @@
 """Names of environments, heuristics and algorithms, and the lazy way from a name to the object.
 
-A leaf: it holds text only, so that ``--help`` can list names without importing Numba or TensorFlow. Algorithms are
-found by folder: every folder beside ``launcher.py`` with ``config.py`` and ``train.py`` is one, and a new folder is
-all that a new algorithm takes (docs/extending.md).
+A leaf: it holds text only, so that ``--help`` can list names without importing Numba or TensorFlow.
+Algorithms are found by folder: every folder beside ``launcher.py`` with ``config.py`` and ``train.py`` is
+one, and a new folder is all that a new algorithm takes (docs/extending.md).
 """
 
 import importlib
@@ -67,7 +67,7 @@ def names(kind: str) -> list[str]:
 
 
 def find(kind: str, name: str) -> str:
-    """Return the registered spelling of ``name``: ``PPO``, ``sjf-hold`` and Gymnasium's ``schedrl/DeepRM-v0`` are understood.
+    """Return our spelling of ``name``; ``PPO``, ``sjf-hold`` and ``schedrl/DeepRM-v0`` are understood.
 
     Raises:
         UserError: there is none; the nearest names are listed.

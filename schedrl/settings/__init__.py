@@ -1,7 +1,8 @@
 """Machinery of validated, frozen settings and of the command lines generated from them.
 
-The settings themselves live beside what they set (``schedrl/envs/deeprm/settings.py``, ``ppo/config.py``); here is
-only what all of them share, with no import heavier than ``argparse``, so that ``--help`` answers at once:
+The settings themselves live beside what they set (``schedrl/envs/deeprm/settings.py``, ``ppo/config.py``);
+here is only what all of them share, with no import heavier than ``argparse``, so that ``--help`` answers at
+once:
 
 * ``base``: ``Settings``, the frozen dataclass with a docstring under each field, and ``UserError``;
 * ``values``: text and TOML values to the annotated type and back;

@@ -60,17 +60,17 @@ class Settings:
             try:
                 object.__setattr__(self, name, _values.coerce(kind, value))
             except _values.Mismatch as wanted:
-                raise UserError(f"{name} is {_values.show(value)!r}; it must be {wanted}") from None
+                raise UserError(f"{name} is {_values.show(value)!r}; wanted: {wanted}") from None
 
     @classmethod
     def kinds(cls) -> dict[str, Any]:
         """Return field name -> annotated type, in the order of definition."""
-        return _kinds(cls)
+        return _kinds(cls)  # type: ignore[arg-type]  # a class is hashable
 
     @classmethod
     def field_docs(cls) -> dict[str, str]:
         """Return field name -> the docstring under it, on one line; inherited fields keep theirs."""
-        return _field_docs(cls)
+        return _field_docs(cls)  # type: ignore[arg-type]
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
@@ -158,7 +158,8 @@ def _field_docs(cls: type[Settings]) -> dict[str, str]:
         (definition,) = ast.parse(textwrap.dedent(inspect.getsource(base))).body
         assert isinstance(definition, ast.ClassDef)
         for field, after in zip(definition.body, definition.body[1:], strict=False):
-            named = isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
-            if named and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
-                docs[field.target.id] = " ".join(str(after.value.value).split())  # type: ignore[union-attr]
-    return {name: docs.get(name, "") for name in _kinds(cls)}
+            if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
+                continue
+            if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+                docs[field.target.id] = " ".join(str(after.value.value).split())
+    return {name: docs.get(name, "") for name in cls.kinds()}

@@ -9,8 +9,9 @@ A command line is written so::
         resolved = resolve([DeepRMSettings, PPOSettings], parser.parse_args(argv))
         env, ppo = resolved[DeepRMSettings], resolved[PPOSettings]
 
-Order, weakest first: defaults, ``--preset``, ``--config``, the command line. A name that two classes share is one
-flag and sets both. A TOML file holds settings at its top level, or in tables called as ``section`` says (``[ppo]``).
+Order, weakest first: defaults, ``--preset``, ``--config``, the command line. A name that two classes share
+is one flag and sets both. A TOML file holds settings at its top level, or in tables named as ``section`` says
+(``[ppo]``).
 """
 
 import argparse
@@ -35,10 +36,10 @@ BAD_INPUT, INTERRUPTED = 2, 130
 
 
 class Parser(argparse.ArgumentParser):
-    """An ``ArgumentParser`` that raises ``UserError`` with the nearest names, and reads the original's command lines."""
+    """An ``ArgumentParser`` that raises ``UserError`` naming the nearest flags, and knows other spellings."""
 
     def __init__(self, **kwargs: Any) -> None:
-        """Take the arguments of ``ArgumentParser``; abbreviations of flags are off, as they break when flags come."""
+        """Take ``ArgumentParser``'s arguments; abbreviations are off: they break when a flag is added."""
         super().__init__(**{"allow_abbrev": False, **kwargs})
 
     def error(self, message: str) -> NoReturn:
@@ -95,7 +96,7 @@ class Resolved(Mapping[type[Settings], Settings]):
     given: Mapping[type[Settings], Mapping[str, str]] = field(default_factory=dict)
     """Class -> name -> ``preset NAME``, the TOML file's name, or ``command line``; absent = default."""
 
-    def __getitem__(self, cls: type[S]) -> S:  # type: ignore[override]
+    def __getitem__(self, cls: type[S]) -> S:
         """Return the settings of ``cls``."""
         return cast(S, self.settings[cls])
 
@@ -108,7 +109,7 @@ class Resolved(Mapping[type[Settings], Settings]):
         return len(self.settings)
 
     def changes(self, cls: type[Settings]) -> dict[str, Any]:
-        """Return only the values of ``cls`` that were given, for laying over stored ones: ``old.replace(**changes)``."""
+        """Return only the given values of ``cls``, to lay over stored ones: ``stored.replace(**changes)``."""
         return {name: getattr(self.settings[cls], name) for name in self.given[cls]}
 
 
@@ -118,7 +119,7 @@ def section(cls: type[Settings]) -> str:
 
 
 def presets_of(*classes: type[Settings]) -> dict[str, dict[str, Any]]:
-    """Return the presets defined beside ``classes`` (``PRESETS`` of their modules); those of one name are joined."""
+    """Return the presets beside ``classes`` (``PRESETS`` of their modules); those of one name are joined."""
     joined: dict[str, dict[str, Any]] = {}
     for module in dict.fromkeys(cls.__module__ for cls in classes):
         for name, values in getattr(sys.modules[module], "PRESETS", {}).items():
@@ -136,10 +137,10 @@ def preset_values(name: str | None, presets: Presets) -> dict[str, Any]:
 
 
 def add_arguments(parser: Parser, *classes: type[Settings], presets: Presets | None = None) -> None:
-    """Add ``--preset``, ``--config`` and one flag for every field of ``classes`` that ``parser`` doesn't have yet.
+    """Add ``--preset``, ``--config`` and a flag for every field of ``classes`` that ``parser`` doesn't have.
 
-    ``presets`` are by default those that ``presets_of(*classes)`` finds. Only flags that the user typed appear in the
-    parsed namespace, as text under the setting's name: ``resolve`` gives them their types.
+    ``presets`` are by default those that ``presets_of(*classes)`` finds. Only flags that the user typed are in
+    the parsed namespace, as text under the setting's name: ``resolve`` gives them their types.
     """
     presets = presets_of(*classes) if presets is None else presets
     taken = parser.flags()
@@ -156,8 +157,8 @@ def add_arguments(parser: Parser, *classes: type[Settings], presets: Presets | N
             taken.add(f"--{name}")
             also = f"; also {', '.join(aliases_of(name))}" if aliases_of(name) else ""
             text = f"{docs[name]} [{describe(kind)}; default {show(defaults[name])}{also}]".replace("%", "%%")
-            bare = {"nargs": "?", "const": "True"} if kind is bool else {}
-            group.add_argument(f"--{name}", default=argparse.SUPPRESS, metavar="X", help=text, **bare)  # type: ignore[arg-type]
+            bare: dict[str, Any] = {"nargs": "?", "const": "True"} if kind is bool else {}
+            group.add_argument(f"--{name}", default=argparse.SUPPRESS, metavar="X", help=text, **bare)
 
 
 def resolve(
@@ -187,7 +188,7 @@ def resolve(
 def _places(
     classes: Sequence[type[Settings]], layer: Mapping[str, Any], source: str
 ) -> Iterator[tuple[type[Settings], str, Any]]:
-    """Yield (class, name, value) for everything that ``layer`` sets; a class's own table comes after the top level."""
+    """Yield (class, name, value) for all that ``layer`` sets; a class's own table after the top level."""
     sections = {section(cls): cls for cls in classes}
     every = {name for cls in classes for name in cls.kinds()}
     tables = []
@@ -221,7 +222,7 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def peek(argv: Iterable[str] | None, **defaults: str) -> argparse.Namespace:
-    """Return what ``argv`` (or its ``--config`` file) says of a few names, before the whole parser can be built.
+    """Return what ``argv`` (or its ``--config`` file) says of a few names, before the parser can be built.
 
     ``peek(argv, algo="ppo", env="deeprm")`` tells which classes of settings the parser needs.
     """
@@ -256,7 +257,8 @@ def check_folder_writable(path: str | os.PathLike[str], flag: str = "--output_di
 def main_guard(main: Callable[..., int | None]) -> Callable[..., int]:
     """Wrap a command line's ``main(argv=None)``: its errors become one line on stderr and an exit code.
 
-    ``UserError`` -> ``error: ...`` and 2; Ctrl-C -> 130; None -> 0. Anything else is our bug: traceback, exit code 1.
+    ``UserError`` -> ``error: ...`` and 2; Ctrl-C -> 130; None -> 0. Anything else is our bug: a traceback
+    and 1.
     """
 
     @functools.wraps(main)

@@ -1,7 +1,8 @@
 """Other spellings of a setting's name, and the nearest names to a wrong one.
 
-The one place where names are mapped: ``parameters.py`` shows these tables as its glossary. An alias is accepted on a
-command line, in a TOML file and by ``Settings.from_dict`` wherever its target exists and nothing else has its name.
+The one place where names are mapped: ``parameters.py`` shows these tables as its glossary. An alias is
+accepted on a command line, in a TOML file and by ``Settings.from_dict``, wherever its target exists and no
+setting has its name.
 """
 
 import difflib
@@ -50,13 +51,13 @@ LEGACY = {
     "ba_size": "batch_size",
     "ofile": "model_dir",
 }
-"""Names of the original DeepRM (github.com/hongzimao/deeprm: parameters.py and launcher.py's flags) -> ours."""
+"""Names of the original DeepRM (github.com/hongzimao/deeprm: parameters.py, launcher.py's flags) -> ours."""
 
 LEGACY_EXPERIMENTS = {"pg_re": ["--algo", "pg"], "pg_su": ["--algo", "pg", "--imitation", "True"]}
 """The original's ``--exp_type`` -> the arguments that mean the same here."""
 
 GONE = {
-    "exp_type": "choose the algorithm with --algo; a trained model is tested by `python slow_down_cdf.py --model_dir DIR`",
+    "exp_type": "train with --algo NAME, test a trained model with `python slow_down_cdf.py --model_dir DIR`",
     "unseen": "leave it out: every evaluation here runs on job sequences that training never saw",
     "pg_re": "the original's pickles can't be read; continue a run with --model_dir DIR --resume",
     "pg_resume": "the original's pickles can't be read; continue a run with --model_dir DIR --resume",
@@ -72,7 +73,7 @@ ALIASES = LIBRARIES | LEGACY
 
 
 def canonical(name: str, known: Iterable[str]) -> str:
-    """Return our spelling of ``name``: dashes become underscores and aliases their target, where that is known."""
+    """Return our spelling of ``name``: dashes become underscores; aliases their target, where it is known."""
     name = name.replace("-", "_")
     known = set(known)
     target = ALIASES.get(name, name)
@@ -85,13 +86,13 @@ def aliases_of(name: str) -> list[str]:
 
 
 def nearest(name: str, choices: Iterable[str], limit: int = 3) -> list[str]:
-    """Return up to ``limit`` of ``choices`` that look most like ``name``, best first; none if nothing is close."""
+    """Return up to ``limit`` of ``choices`` that look most like ``name``, best first."""
     by_lower = {choice.lower(): choice for choice in choices}
     return [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower, limit, cutoff=0.5)]
 
 
 def suggestion(name: str, choices: Iterable[str]) -> str:
-    """Return the clause that ends an error about the unknown ``name``: the nearest choices, or all when few."""
+    """Return the end of an error about the unknown ``name``: the nearest choices, or all when few."""
     choices = sorted(set(choices))
     close = nearest(name, choices)
     if close:

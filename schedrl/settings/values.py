@@ -1,8 +1,9 @@
 """Text, TOML and Python values to the type a setting is annotated with, and back.
 
-Apart from ``base`` because it knows nothing of classes of settings: types in, values out. Accepted annotations: bool,
-int, float, str, ``Literal``, unions of these (``int | None``, ``int | tuple[int, ...]``), ``tuple[X, ...]``, and a
-nested dataclass of switches (all fields bool), which is written as a list of the names that are on.
+Apart from ``base`` because it knows nothing of classes of settings: types in, values out. Accepted
+annotations: bool, int, float, str, ``Literal``, unions of these (``int | None``, ``int | tuple[int, ...]``),
+``tuple[X, ...]``, and a nested dataclass of switches (all fields bool), which is written as a list of the
+names that are on.
 """
 
 import dataclasses
@@ -10,6 +11,7 @@ import math
 import numbers
 import types
 import typing
+from collections.abc import Callable
 from typing import Any
 
 from schedrl.settings.names import suggestion
@@ -22,7 +24,7 @@ class Mismatch(Exception):
 
 
 def coerce(kind: Any, value: Any) -> Any:
-    """Return ``value`` as the annotated type ``kind``; text is parsed, exact conversions are made, others refused.
+    """Return ``value`` as the type ``kind``; text is parsed, exact conversions are made, others refused.
 
     Raises:
         Mismatch: the value can't be read as ``kind``.
@@ -38,7 +40,13 @@ def coerce(kind: Any, value: Any) -> Any:
         return _tuple(typing.get_args(kind), value)
     if dataclasses.is_dataclass(kind):
         return _switches(kind, value)
-    scalars = {bool: _bool, int: _int, float: _float, str: _str, type(None): _none}
+    scalars: dict[Any, Callable[[Any], Any]] = {
+        bool: _bool,
+        int: _int,
+        float: _float,
+        str: _str,
+        type(None): _none,
+    }
     if kind not in scalars:
         raise TypeError(
             f"a setting can't have the type {kind!r}; see schedrl/settings/values.py for those that can"
@@ -149,7 +157,7 @@ def _int(value: Any) -> int:
         except ValueError:
             value = _float(value, "whole number")  # "1e6" is a fair way to write a million steps
     if isinstance(value, numbers.Real) and not isinstance(value, bool) and float(value).is_integer():
-        return int(value)
+        return int(float(value))
     raise Mismatch("whole number")
 
 
