@@ -1,0 +1,222 @@
+"""The result of an evaluation: measures of each run, paired comparisons with each baseline, warnings, tables, files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import numpy as np
+
+from schedrl.evaluation import metrics, refusal, table
+from schedrl.evaluation.jobs_csv import write_jobs
+from schedrl.evaluation.statistics import Interval, Resampled, paired_prob_better, resample
+
+if TYPE_CHECKING:
+    from schedrl.evaluation.evaluate import Run
+
+PRODUCTION_P99 = 2.0
+"""Common production bar: 99 % of jobs at a slowdown of at most 2."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One run against one baseline on the same sequences; below zero, `policy` is better."""
+
+    policy: str
+    baseline: str
+    difference: float
+    """Pooled mean slowdown of the policy minus the baseline's."""
+    interval: Interval | None
+    """95 % interval of the difference; None where the two played under unequal idle limits."""
+    relative: float
+    """The difference as a share of the baseline's mean."""
+    relative_interval: Interval | None
+    prob_better: float
+    """Share of sequences on which the policy has the lower mean, ties half."""
+
+    @property
+    def comparable(self) -> bool:
+        """Say whether both played under the same idle limit."""
+        return self.interval is not None
+
+    @property
+    def verdict(self) -> str:
+        """Say in a word what the interval allows to claim."""
+        if self.interval is None:
+            return "other idle limit"
+        if not self.interval.excludes_zero:
+            return "tie"
+        return "better" if self.interval.high < 0 else "worse"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Runs of several policies on the same sequences."""
+
+    runs: tuple[Run, ...]
+    baselines: tuple[str, ...] = ()
+    """Names of the runs to compare with."""
+    seed: int = 0
+    family: str = "test"
+    floor: bool = False
+    """Report floored slowdowns, as the original."""
+    window: tuple[int, int] | None = None
+    """Count only the jobs that arrived in it."""
+
+    def run(self, name: str, mode: str | None = None) -> Run:
+        """Return the first run of that name (and mode).
+
+        Raises:
+            KeyError: there is none.
+        """
+        for run in self.runs:
+            if run.name == name and mode in (None, run.mode):
+                return run
+        raise KeyError(
+            f"no run {name!r} in mode {mode!r}; there are {', '.join(run.label for run in self.runs)}"
+        )
+
+    @cached_property
+    def summaries(self) -> dict[str, metrics.Summary]:
+        """The measures of each run, by label."""
+        return {run.label: metrics.summarise(run.outcome, self.floor, self.window) for run in self.runs}
+
+    @cached_property
+    def warnings(self) -> dict[str, tuple[str, ...]]:
+        """What is suspicious about each run, by label; clean runs are left out."""
+        found = {run.label: refusal.detect(run.outcome, self.window).warnings for run in self.runs}
+        return {label: lines for label, lines in found.items() if lines}
+
+    @cached_property
+    def means(self) -> dict[str, Interval]:
+        """The mean slowdown of each run with its 95 % interval, by label."""
+        return {run.label: self._resampled.mean(i) for i, run in enumerate(self.runs)}
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Every run against every baseline but itself."""
+        others = [i for i, run in enumerate(self.runs) if run.name in self.baselines]
+        pairs = [(i, j) for i in range(len(self.runs)) for j in others if i != j]
+        return tuple(self._compare(i, j) for i, j in pairs)
+
+    def compare(self, policy: str, baseline: str) -> Comparison:
+        """Compare any two runs, given by label."""
+        labels = [run.label for run in self.runs]
+        return self._compare(labels.index(policy), labels.index(baseline))
+
+    @cached_property
+    def _sums(self) -> tuple[np.ndarray, np.ndarray]:
+        pairs = [
+            metrics.sums_and_counts(metrics.slowdowns(run.outcome, self.floor, self.window))
+            for run in self.runs
+        ]
+        return np.array([sums for sums, _ in pairs]), np.array([counts for _, counts in pairs])
+
+    @cached_property
+    def _resampled(self) -> Resampled:
+        return resample(*self._sums, seed=self.seed)
+
+    def _compare(self, policy: int, baseline: int) -> Comparison:
+        one, other = self.runs[policy], self.runs[baseline]
+        difference = self._resampled.difference(policy, baseline)
+        relative = self._resampled.relative(policy, baseline)
+        sums, counts = self._sums
+        with np.errstate(invalid="ignore"):
+            means = sums[[policy, baseline]] / counts[[policy, baseline]]
+        comparable = one.idle_limit == other.idle_limit
+        return Comparison(
+            policy=one.label,
+            baseline=other.label,
+            difference=difference.value,
+            interval=difference if comparable else None,
+            relative=relative.value,
+            relative_interval=relative if comparable else None,
+            prob_better=paired_prob_better(*means),
+        )
+
+    def print(self, file: TextIO | None = None) -> None:
+        """Print the measures, the comparisons and the warnings: rich on a terminal, plain text elsewhere."""
+        count = len(self.runs[0].outcome.end_time) if self.runs else 0
+        measure = "floored slowdown (legacy)" if self.floor else "slowdown"
+        title = f"{measure.capitalize()} on {count} {self.family} sequences, every arrived job counted"
+        table.print_table(title, *self._measures(), file=file)
+        subjects = {run.label for run in self.runs if run.learned} or {run.label for run in self.runs}
+        rows = [_comparison_cells(c) for c in self.comparisons if c.policy in subjects]
+        if rows:
+            header = ("policy", "against", "difference", "95 % interval", "relative", "P(better)", "verdict")
+            print(file=file)
+            table.print_table("Paired difference of the means, below 0 = better", header, rows, file=file)
+        for label, lines in self.warnings.items():
+            for line in lines:
+                print(f"warning: {label} {line}", file=file)
+
+    def _measures(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        header = (
+            "policy", "idle", "mask", "mean", "95 % interval", "P50", "P95", "P99", "finished only", "unfinished",
+            "dropped", "cut off", "completion", "utilisation",
+        )  # fmt: skip
+        rows = []
+        for run in self.runs:
+            s, mean = self.summaries[run.label], self.means[run.label]
+            rows.append((
+                run.label, _idle(run.idle_limit), run.mask, number(s.mean), _span(mean), number(s.p50),
+                number(s.p95), number(s.p99), number(s.mean_finished), str(s.unfinished), str(s.dropped +
+                s.rejected), str(s.cut_off), number(s.completion_time), "/".join(f"{share:.0%}" for share in
+                s.utilisation),
+            ))  # fmt: skip
+        return header, rows
+
+    def rows(self) -> list[dict]:
+        """Return one flat dictionary for each run: its rules, its measures, its interval."""
+        result = []
+        for run in self.runs:
+            summary = asdict(self.summaries[run.label])
+            shares = summary.pop("utilisation")
+            result.append({
+                "policy": run.name, "mode": run.mode, "idle_limit": _idle(run.idle_limit), "mask": run.mask,
+                "mean_low": self.means[run.label].low, "mean_high": self.means[run.label].high, **summary,
+                **{f"utilisation_{i}": share for i, share in enumerate(shares)},
+                "warnings": "; ".join(self.warnings.get(run.label, ())),
+            })  # fmt: skip
+        return result
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write one line for each run."""
+        table.write_csv(path, self.rows())
+
+    def to_json(self, path: str | Path) -> None:
+        """Write the measures of all runs and all comparisons."""
+        content = {
+            "family": self.family, "seed": self.seed, "floored": self.floor, "window": self.window,
+            "runs": self.rows(), "comparisons": [asdict(c) | {"verdict": c.verdict} for c in self.comparisons],
+        }  # fmt: skip
+        table.write_json(path, content)
+
+    def jobs_to_csv(self, path: str | Path) -> int:
+        """Write one line for each arrived job of each run and return their number."""
+        return write_jobs(path, [(run.label, run.outcome) for run in self.runs], self.floor)
+
+
+def number(value: float) -> str:
+    """Format with three digits, or two decimals from 10 on; a dash where there is nothing to measure."""
+    if not np.isfinite(value):
+        return "-"
+    return f"{value:.3f}" if abs(value) < 10 else f"{value:.2f}" if abs(value) < 1000 else f"{value:.0f}"
+
+
+def _idle(limit: int | None) -> str:
+    return "none" if limit is None else str(limit)
+
+
+def _span(interval: Interval) -> str:
+    return f"{number(interval.low)} .. {number(interval.high)}"
+
+
+def _comparison_cells(c: Comparison) -> Sequence[str]:
+    span = "not comparable" if c.interval is None else f"{c.interval.low:+.3f} .. {c.interval.high:+.3f}"
+    return (
+        c.policy, c.baseline, f"{c.difference:+.3f}", span, f"{c.relative:+.1%}", f"{c.prob_better:.1%}", c.verdict,
+    )  # fmt: skip
