@@ -1,0 +1,242 @@
+"""`Workload`: a list of jobs as a struct of arrays, the one form in which jobs enter the library.
+
+Generators and trace readers make it, simulators read it. It is validated where it is made, so that nothing
+negative, non-finite or empty of meaning gets further, and it cannot be changed afterwards.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from schedrl.settings import UserError
+
+UNKNOWN = np.nan
+"""What `estimate`, `deadline`, `recorded_start` and `recorded_finish` hold where nothing is known."""
+
+
+NUMBERS = (
+    "arrival",
+    "duration",
+    "demand",
+    "estimate",
+    "instances",
+    "priority",
+    "deadline",
+    "recorded_start",
+    "recorded_finish",
+)
+
+
+class Resource(NamedTuple):
+    """A resource that jobs demand and clusters have."""
+
+    name: str
+    unit: str = "units"
+
+
+@dataclass(frozen=True, eq=False)
+class Workload:
+    """Jobs sorted by arrival; jobs that arrive together keep the order in which they were given.
+
+    J jobs, R resources. Lists are taken too; every array is a read-only copy. Two workloads are told apart by
+    `same_as`, not by `==`.
+
+    Raises:
+        UserError: on construction, naming job, value and remedy.
+    """
+
+    arrival: np.ndarray
+    """[J] time at which the job is submitted, in `time_unit`; 0 or more."""
+    duration: np.ndarray
+    """[J] run time, in `time_unit`; 0 is legal."""
+    demand: np.ndarray
+    """[J, R] demand of one instance, in the unit of each resource; fractions allowed, not all 0."""
+    resources: Sequence[Resource] = (Resource("cpu"), Resource("memory"))
+    """R names and units; a plain name is taken too."""
+    time_unit: str = "step"
+    estimate: np.ndarray | None = None
+    """[J] run time the user asked for; `UNKNOWN` where not stated, see `estimate_or_duration`."""
+    instances: np.ndarray | None = None
+    """[J] gang size: that many instances start and end together; 1 or more, default 1."""
+    priority: np.ndarray | None = None
+    """[J] larger = more important; any finite number, default 0."""
+    deadline: np.ndarray | None = None
+    """[J] time by which the job should finish; `UNKNOWN` = none."""
+    user: Sequence[str] | np.ndarray | None = None
+    """[J] opaque text, default empty = unknown."""
+    id: Sequence[str] | np.ndarray | None = None
+    """[J] opaque text, unique and never changed; default the number in the given order."""
+    recorded_start: np.ndarray | None = None
+    """[J] start in the trace; `UNKNOWN` where it has none."""
+    recorded_finish: np.ndarray | None = None
+    """[J] finish in the trace; `UNKNOWN` where it has none."""
+    extra: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """Further columns [J] of a trace, each of one type."""
+
+    def __post_init__(self) -> None:
+        """Convert, validate, sort and freeze."""
+        resources = tuple(Resource(r) if isinstance(r, str) else Resource(*r) for r in self.resources)
+        names = [r.name for r in resources]
+        if not names or not all(names) or len(set(names)) < len(names) or not self.time_unit:
+            raise UserError(f"resources and time_unit need distinct, non-empty names, got {names}")
+        if not len(self.arrival):
+            raise UserError("no jobs: a workload holds at least one; check the file or the filter")
+        columns = self._columns(len(resources))
+        _check_columns(columns)
+        columns["instances"] = columns["instances"].astype(np.int64)
+        order = np.argsort(columns["arrival"], kind="stable")
+        for name, column in columns.items():
+            object.__setattr__(self, name, _frozen(column[order]))
+        extra = {name: _frozen(_extra_column(name, c, len(order))[order]) for name, c in self.extra.items()}
+        object.__setattr__(self, "extra", MappingProxyType(extra))
+        object.__setattr__(self, "resources", resources)
+
+    def _columns(self, num_resources: int) -> dict[str, np.ndarray]:
+        """Bring every column to its type and its shape, defaults filled in."""
+        count = len(self.arrival)
+        defaults = {"instances": 1.0, "priority": 0.0}
+        columns = {}
+        for name in NUMBERS:
+            given = getattr(self, name)
+            columns[name] = _numbers(
+                name, np.full(count, defaults.get(name, UNKNOWN)) if given is None else given
+            )
+        columns["user"] = _texts("user", [""] * count if self.user is None else self.user)
+        columns["id"] = _texts("id", map(str, range(count)) if self.id is None else self.id)
+        for name, column in columns.items():
+            shape = (count, num_resources) if name == "demand" else (count,)
+            if column.shape != shape:
+                raise UserError(f"{name} has shape {list(column.shape)}, expected {list(shape)}")
+        return columns
+
+    def __len__(self) -> int:
+        return len(self.arrival)
+
+    @property
+    def estimate_or_duration(self) -> np.ndarray:
+        """[J] the estimate, or the duration where there is none: what a rule that needs one reads."""
+        estimate = np.asarray(self.estimate)
+        return np.where(np.isnan(estimate), self.duration, estimate)
+
+    def take(self, index: np.ndarray | slice) -> "Workload":
+        """Return some of the jobs; `index` as for an array of jobs."""
+        kept = {f.name: getattr(self, f.name) for f in fields(self)}
+        for name, value in kept.items():
+            if isinstance(value, np.ndarray):
+                kept[name] = value[index]
+        kept["extra"] = {name: column[index] for name, column in self.extra.items()}
+        return Workload(**kept)
+
+    def same_as(self, other: "Workload") -> bool:
+        """Tell whether both hold the same jobs, names and columns; unknown equals unknown."""
+        if set(self.extra) != set(other.extra):
+            return False
+        mine = [getattr(self, f.name) for f in fields(self)[:-1]] + [self.extra[k] for k in self.extra]
+        yours = [getattr(other, f.name) for f in fields(self)[:-1]] + [other.extra[k] for k in self.extra]
+        return all(_equal(a, b) for a, b in zip(mine, yours, strict=True))
+
+    def load(self, capacity: Sequence[float] | float, span: float | None = None) -> np.ndarray:
+        """Return the work that arrives per unit of time, over the work the cluster can do. [R], 1 = 100 %.
+
+        Args:
+            capacity: R amounts in the units of `demand`, or one for all.
+            span: length of the time in which the jobs arrive, in `time_unit`. By default J times the mean
+                gap between arrivals, as if one more gap closed the record.
+
+        Raises:
+            UserError: a capacity of 0 or less, or no span and fewer than two arrival times.
+        """
+        if np.min(capacity) <= 0:
+            raise UserError(f"capacity must be above 0, got {capacity}")
+        if span is None and len(self) > 1:
+            span = (self.arrival[-1] - self.arrival[0]) * len(self) / (len(self) - 1)
+        if not span or not span > 0:
+            raise UserError(f"the load of {len(self)} jobs at one moment is not defined; pass span above 0")
+        work = (np.asarray(self.instances) * self.duration) @ self.demand
+        return work / (span * np.asarray(capacity, float))
+
+
+def _numbers(name: str, values: Any) -> np.ndarray:
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"{name} must be numbers: {error}") from None
+
+
+def _texts(name: str, values: Iterable[str]) -> np.ndarray:
+    """Keep text as it is: Python objects, because a NumPy string array drops trailing NULs and pads."""
+    items = list(values)
+    for item in items:
+        if not isinstance(item, str):
+            raise UserError(f"{name} is text, got {item!r}; write str(...)")
+    column = np.empty(len(items), dtype=object)
+    column[:] = items
+    return column
+
+
+def _extra_column(name: str, values: Any, num_jobs: int) -> np.ndarray:
+    column = np.array(values)
+    if not name or hasattr(Workload, name) or name in Workload.__dataclass_fields__:
+        raise UserError(f"extra column {name!r} needs a name of its own; rename it")
+    if column.ndim == 0 or len(column) != num_jobs:
+        raise UserError(f"extra column {name!r} has shape {list(column.shape)}, expected {num_jobs} rows")
+    return column
+
+
+def _frozen(column: np.ndarray) -> np.ndarray:
+    column = column.copy()
+    column.flags.writeable = False
+    return column
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if not isinstance(a, np.ndarray):
+        return bool(a == b)
+    numbers = a.dtype.kind == "f" and np.asarray(b).dtype.kind == "f"
+    return np.array_equal(a, b, equal_nan=numbers)
+
+
+def _check_columns(columns: dict[str, np.ndarray]) -> None:
+    """Refuse the first job that makes no sense."""
+    rules: list[tuple[str, Callable[[np.ndarray], Any], str]] = [
+        ("arrival", lambda c: np.isfinite(c) & (c >= 0), "must be finite and 0 or more"),
+        ("duration", lambda c: np.isfinite(c) & (c >= 0), "must be finite and 0 or more"),
+        ("demand", lambda c: (np.isfinite(c) & (c >= 0)).all(1), "must be finite and 0 or more"),
+        ("demand", lambda c: (c > 0).any(1), "must be above 0 in at least one resource"),
+        ("estimate", _unknown_or_not_negative, "must be 0 or more, or UNKNOWN"),
+        ("instances", lambda c: np.isfinite(c) & (c >= 1) & (c == np.rint(c)), "must be whole and 1 or more"),
+        ("priority", np.isfinite, "must be finite"),
+        ("deadline", _unknown_or_not_negative, "must be 0 or more, or UNKNOWN"),
+        ("recorded_start", _unknown_or_not_negative, "must be 0 or more, or UNKNOWN"),
+        ("recorded_finish", _unknown_or_not_negative, "must be 0 or more, or UNKNOWN"),
+        ("id", lambda c: np.array([bool(text.strip()) for text in c], bool), "must not be empty"),
+        ("id", _first_of_its_name, "is not unique; drop the repeated job"),
+    ]
+    for name, good, rule in rules:
+        wrong = np.flatnonzero(~good(columns[name]))
+        if wrong.size:
+            job, value = int(wrong[0]), columns[name][wrong[0]]
+            shown = value.tolist() if isinstance(value, np.ndarray) else value
+            raise UserError(f"job {columns['id'][job]!r} (number {job}): {name} {rule}, got {shown}")
+    started, finished = columns["recorded_start"], columns["recorded_finish"]
+    backwards = np.flatnonzero(finished < started)
+    if backwards.size:
+        job = int(backwards[0])
+        raise UserError(
+            f"job {columns['id'][job]!r} (number {job}): recorded_finish {finished[job]:g} is before "
+            f"recorded_start {started[job]:g}"
+        )
+
+
+def _unknown_or_not_negative(column: np.ndarray) -> np.ndarray:
+    return np.isnan(column) | (np.isfinite(column) & (column >= 0))
+
+
+def _first_of_its_name(column: np.ndarray) -> np.ndarray:
+    first = {text: number for number, text in reversed(list(enumerate(column)))}
+    good = np.zeros(len(column), bool)
+    good[list(first.values())] = True
+    return good
