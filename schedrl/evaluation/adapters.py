@@ -9,8 +9,8 @@ class SB3Policy:
     """A policy around a stable-baselines3 style model, whose `predict` returns (actions, state).
 
     Observations lose their `action_mask`, which goes to the model as `action_masks=` if it takes one
-    (MaskablePPO); a single remaining entry is passed bare, several as the dictionary the model was trained on,
-    unless `flatten` turns the observation into what it reads.
+    (MaskablePPO); a single remaining entry is passed bare, several as the dictionary the model was trained
+    on, unless `flatten` turns the observation into what it reads.
     """
 
     def __init__(self, model, representation: str = "compact", masked: bool = True, flatten=None):

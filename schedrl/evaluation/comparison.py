@@ -1,4 +1,4 @@
-"""The result of an evaluation: measures of each run, paired comparisons with each baseline, warnings, tables, files."""
+"""The result of an evaluation: measures of each run, paired comparisons, warnings, tables, files."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ class Comparison:
     relative_interval: Interval | None
     prob_better: float
     """Share of sequences on which the policy has the lower mean, ties half."""
+    bound: bool = False
+    """Whether the lower of the means is a lower bound only: that run left jobs unfinished or dropped."""
 
     @property
     def comparable(self) -> bool:
@@ -49,7 +51,7 @@ class Comparison:
             return "other idle limit"
         if not self.interval.excludes_zero:
             return "tie"
-        return "better" if self.interval.high < 0 else "worse"
+        return ("better" if self.interval.high < 0 else "worse") + (" (bound)" if self.bound else "")
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,7 @@ class Evaluation:
         with np.errstate(invalid="ignore"):
             means = sums[[policy, baseline]] / counts[[policy, baseline]]
         comparable = one.idle_limit == other.idle_limit
+        lower = one if difference.value < 0 else other
         return Comparison(
             policy=one.label,
             baseline=other.label,
@@ -135,14 +138,21 @@ class Evaluation:
             relative=relative.value,
             relative_interval=relative if comparable else None,
             prob_better=paired_prob_better(*means),
+            bound=not self.summaries[lower.label].complete,
         )
 
     def print(self, file: TextIO | None = None) -> None:
         """Print the measures, the comparisons and the warnings: rich on a terminal, plain text elsewhere."""
         count = len(self.runs[0].outcome.end_time) if self.runs else 0
-        measure = "floored slowdown (legacy)" if self.floor else "slowdown"
-        title = f"{measure.capitalize()} on {count} {self.family} sequences, every arrived job counted"
-        table.print_table(title, *self._measures(), file=file)
+        measure = "Floored slowdown (legacy)" if self.floor else "Slowdown"
+        title = f"{measure} on {count:,} {self.family} sequences, every arrived job counted"
+        header = ("policy", "idle", "mask", "mean", "95 % interval", "P50", "P95", "P99")
+        table.print_table(title, header, [self._slowdown_cells(run) for run in self.runs], file=file)
+        header = ("policy", "finished only", "unfinished", "dropped", "cut off", "completion", "utilisation")
+        print(file=file)
+        table.print_table(
+            "Behind the means", header, [self._other_cells(run) for run in self.runs], file=file
+        )
         subjects = {run.label for run in self.runs if run.learned} or {run.label for run in self.runs}
         rows = [_comparison_cells(c) for c in self.comparisons if c.policy in subjects]
         if rows:
@@ -153,34 +163,32 @@ class Evaluation:
             for line in lines:
                 print(f"warning: {label} {line}", file=file)
 
-    def _measures(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-        header = (
-            "policy", "idle", "mask", "mean", "95 % interval", "P50", "P95", "P99", "finished only", "unfinished",
-            "dropped", "cut off", "completion", "utilisation",
-        )  # fmt: skip
-        rows = []
-        for run in self.runs:
-            s, mean = self.summaries[run.label], self.means[run.label]
-            rows.append((
-                run.label, _idle(run.idle_limit), run.mask, number(s.mean), _span(mean), number(s.p50),
-                number(s.p95), number(s.p99), number(s.mean_finished), str(s.unfinished), str(s.dropped +
-                s.rejected), str(s.cut_off), number(s.completion_time), "/".join(f"{share:.0%}" for share in
-                s.utilisation),
-            ))  # fmt: skip
-        return header, rows
+    def _slowdown_cells(self, run: Run) -> tuple[str, ...]:
+        s, mean = self.summaries[run.label], self.means[run.label]
+        tail = (number(s.p50), number(s.p95), number(s.p99))
+        return run.label, _idle(run.idle_limit), run.mask, number(s.mean), _span(mean), *tail
+
+    def _other_cells(self, run: Run) -> tuple[str, ...]:
+        s = self.summaries[run.label]
+        counts = (str(s.unfinished), str(s.dropped + s.rejected), str(s.cut_off))
+        used = " / ".join(f"{share:.0%}" for share in s.utilisation)
+        return run.label, number(s.mean_finished), *counts, number(s.completion_time), used
 
     def rows(self) -> list[dict]:
         """Return one flat dictionary for each run: its rules, its measures, its interval."""
         result = []
         for run in self.runs:
-            summary = asdict(self.summaries[run.label])
-            shares = summary.pop("utilisation")
-            result.append({
-                "policy": run.name, "mode": run.mode, "idle_limit": _idle(run.idle_limit), "mask": run.mask,
-                "mean_low": self.means[run.label].low, "mean_high": self.means[run.label].high, **summary,
-                **{f"utilisation_{i}": share for i, share in enumerate(shares)},
-                "warnings": "; ".join(self.warnings.get(run.label, ())),
-            })  # fmt: skip
+            measures = asdict(self.summaries[run.label])
+            shares = {f"utilisation_{i}": share for i, share in enumerate(measures.pop("utilisation"))}
+            rules = {
+                "policy": run.name,
+                "mode": run.mode,
+                "idle_limit": _idle(run.idle_limit),
+                "mask": run.mask,
+            }
+            interval = {"mean_low": self.means[run.label].low, "mean_high": self.means[run.label].high}
+            warnings = {"warnings": "; ".join(self.warnings.get(run.label, ()))}
+            result.append(rules | measures | interval | shares | warnings)
         return result
 
     def to_csv(self, path: str | Path) -> None:
@@ -190,9 +198,13 @@ class Evaluation:
     def to_json(self, path: str | Path) -> None:
         """Write the measures of all runs and all comparisons."""
         content = {
-            "family": self.family, "seed": self.seed, "floored": self.floor, "window": self.window,
-            "runs": self.rows(), "comparisons": [asdict(c) | {"verdict": c.verdict} for c in self.comparisons],
-        }  # fmt: skip
+            "family": self.family,
+            "seed": self.seed,
+            "floored": self.floor,
+            "window": self.window,
+            "runs": self.rows(),
+            "comparisons": [asdict(c) | {"verdict": c.verdict} for c in self.comparisons],
+        }
         table.write_json(path, content)
 
     def jobs_to_csv(self, path: str | Path) -> int:
@@ -217,6 +229,5 @@ def _span(interval: Interval) -> str:
 
 def _comparison_cells(c: Comparison) -> Sequence[str]:
     span = "not comparable" if c.interval is None else f"{c.interval.low:+.3f} .. {c.interval.high:+.3f}"
-    return (
-        c.policy, c.baseline, f"{c.difference:+.3f}", span, f"{c.relative:+.1%}", f"{c.prob_better:.1%}", c.verdict,
-    )  # fmt: skip
+    shares = (f"{c.relative:+.1%}", f"{c.prob_better:.1%}")
+    return c.policy, c.baseline, f"{c.difference:+.3f}", span, *shares, c.verdict

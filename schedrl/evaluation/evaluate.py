@@ -64,15 +64,18 @@ def evaluate(
     """Play `policies` and `baselines` on the same sequences and compare them.
 
     Args:
-        policies: name -> policy (see `schedrl.policy`) or heuristic (an object with `run`). settings:
-        `DeepRMSettings` of the workload and the physics. num_sequences: X, how many sequences. seed: of the
-        sequences, of sampled actions and of the intervals. family: "test" for claims, "validation" for
-        choices. modes: how to play learned policies, of "greedy" and "sampled". baselines: names of
-        heuristics to add (by `schedrl.heuristics.get`), or name -> heuristic (tuned ones). sequences: given
-        `Sequences` instead of generated ones. overrides: name -> settings that differ for this policy, such
-        as {"ppo": {"idle_limit": None}}. floor: report the original's floored slowdown. window: count only
-        jobs with window[0] <= arrival < window[1] (see `steady_state`). progress: called with a line before
-        each run.
+        policies: name -> policy (see `schedrl.policy`) or heuristic (an object with `run`).
+        settings: `DeepRMSettings` of the workload and the physics.
+        num_sequences: X, how many sequences.
+        seed: of the sequences, of sampled actions and of the intervals.
+        family: "test" for claims, "validation" for choices.
+        modes: how to play learned policies, of "greedy" and "sampled".
+        baselines: heuristics to add, by names or as name -> heuristic (tuned ones).
+        sequences: given `Sequences` instead of generated ones.
+        overrides: name -> settings that differ for this policy, such as {"ppo": {"idle_limit": None}}.
+        floor: report the original's floored slowdown.
+        window: count only jobs with window[0] <= arrival < window[1] (see `steady_state`).
+        progress: called with a line before each run.
 
     Raises:
         UserError: nothing to play, or an unknown mode, family or heuristic.

@@ -12,7 +12,8 @@ from schedrl.evaluation.metrics import arrived, slowdowns
 from schedrl.sim.deeprm.outcome import JobStatus, Outcome
 
 COLUMNS = (
-    "job_id", "arrival_time", "start_time", "finish_time", "slowdown", "status", "duration", "sequence", "policy",
+    "job_id", "arrival_time", "start_time", "finish_time", "slowdown", "status", "duration",
+    "sequence", "policy",
 )  # fmt: skip
 
 

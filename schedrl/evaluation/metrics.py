@@ -26,7 +26,7 @@ PERCENTILES = (50, 95, 99)
 
 
 def arrived(outcome: Outcome, window: tuple[int, int] | None = None) -> np.ndarray:
-    """Mark the jobs that count, bool [X, J]; `window` = (first, last) keeps those with first <= arrival < last."""
+    """Mark the jobs that count, bool [X, J]: arrived, in `window` (first <= arrival < last) if given."""
     counts = outcome.arrived
     if window is not None:
         counts = counts & (outcome.arrival >= window[0]) & (outcome.arrival < window[1])
@@ -60,20 +60,20 @@ def slowdowns(outcome: Outcome, floor: bool = False, window: tuple[int, int] | N
 
 
 def waits(outcome: Outcome) -> np.ndarray:
-    """Return start - arrival in steps, float [X, J]; E - arrival if not started by E, NaN where no job counts."""
+    """Return start - arrival in steps, float [X, J]: E - arrival if it never started, NaN if not counted."""
     end = outcome.end_time[:, None]
     until = np.where(outcome.start >= 0, np.minimum(outcome.start, end), end)
     return np.where(arrived(outcome), until - outcome.arrival.astype(np.int64), np.nan)
 
 
 def sums_and_counts(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each sequence's sum and number of jobs, two float [X]: all that a pooled mean needs to be resampled."""
+    """Return each sequence's sum and number of jobs, two float [X] (for resampling)."""
     valid = np.isfinite(values)
     return np.where(valid, values, 0.0).sum(axis=1), valid.sum(axis=1).astype(float)
 
 
 def usage(outcome: Outcome) -> np.ndarray:
-    """Return the units of each resource in use during each step, float [X, T, R] with T = the longest episode.
+    """Return the units of each resource in use during each step, float [X, T, R], T = longest episode.
 
     A job occupies the steps start <= t < finish, as far as the episode went.
     """

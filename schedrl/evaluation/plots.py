@@ -15,15 +15,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from schedrl.evaluation import metrics
-from schedrl.evaluation.comparison import PRODUCTION_P99, Evaluation, number
+from schedrl.evaluation.comparison import PRODUCTION_P99, Evaluation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from schedrl.evaluation.evaluate import Run
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
 DASHES = ("-", (0, (6, 2)), (0, (2, 1.5)), (0, (6, 2, 1.5, 2)))
 DPI = 160
+LEGEND_COLUMNS = 3
 
 
 def cdf(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -38,35 +41,23 @@ def plot_slowdown_cdf(evaluation: Evaluation, path: str | Path | None = None) ->
     Unfinished and dropped jobs are in the curves with their lower bounds, so that every curve reaches 1.
     Marked: P99 of each run and the production bar. Warnings (refused jobs) stand below the axes.
     """
-    warnings = [f"{label} {line}" for label, lines in evaluation.warnings.items() for line in lines]
-    notes = [text for line in warnings for text in textwrap.wrap(f"Warning: {line}", 150)]
-    figure, (left, right) = _subplots(1, 2, (12.5, 5.0 + 0.19 * len(notes)))
+    warnings = [f"Warning: {label} {line}" for label, lines in evaluation.warnings.items() for line in lines]
+    notes = [text for line in warnings for text in textwrap.wrap(line, 150)]
+    below = 0.3 + 0.24 * -(-len(evaluation.runs) // LEGEND_COLUMNS) + 0.19 * len(notes)  # inches
+    figure, (left, right) = _subplots(1, 2, (12.5, 4.8 + below))
     for i, run in enumerate(evaluation.runs):
-        x, y = cdf(metrics.slowdowns(run.outcome, evaluation.floor, evaluation.window))
-        if not len(x):
-            continue
-        summary = evaluation.summaries[run.label]
-        left_behind = summary.arrived - summary.finished
-        label = f"{run.label}: mean {number(summary.mean)}, P99 {number(summary.p99)}"
-        style: dict[str, Any] = {
-            "color": COLOURS[i % len(COLOURS)],
-            "linestyle": "-" if run.learned else _dash(i),
-        }
-        style["linewidth"] = 2.2 if run.learned else 1.3
-        left.step(
-            [x[0], *x],
-            [0, *y],
-            where="post",
-            label=label + (f" ({left_behind} unfinished)" if left_behind else ""),
-            **style,
-        )
-        right.step([x[0], *x], [1, *(1 - y)], where="post", **style)
-        right.plot(
-            summary.p99, 0.01, "o", color=style["color"], markersize=6, markeredgecolor="white", zorder=5
-        )
+        _draw_run(left, right, i, run, evaluation)
     _dress_cdf(left, right, evaluation)
-    bottom = 0.02 + 0.19 * len(notes) / figure.get_figheight()
-    figure.text(0.01, bottom - 0.01, "\n".join(notes), fontsize=8.5, color="#8B0000", va="top")
+    bottom = below / figure.get_figheight()
+    figure.legend(
+        *left.get_legend_handles_labels(),
+        loc="upper center",
+        bbox_to_anchor=(0.5, bottom),
+        ncols=LEGEND_COLUMNS,
+        fontsize=9,
+        frameon=False,
+    )
+    figure.text(0.02, 0.012, "\n".join(notes), fontsize=8.5, color="#8B0000", va="bottom")
     figure.tight_layout(rect=(0, bottom, 1, 1))
     return _save(figure, path)
 
@@ -79,7 +70,7 @@ def plot_utilisation(
 ) -> Figure:
     """Draw the used share of each resource over time as a heat map, policies as rows, and save it to `path`.
 
-    Averaged over all episodes, where an episode that has ended uses nothing (so a long pale tail = slow
+    Averaged over all episodes, where an episode that has ended uses nothing (so a long tail = slow
     draining), or one `episode`. `names` are those of the resources.
     """
     runs = evaluation.runs
@@ -88,7 +79,7 @@ def plot_utilisation(
     num_resources = maps[0].shape[1]
     names = names or [f"resource {i}" for i in range(num_resources)]
     figure, axes = _subplots(
-        1, num_resources, (5.6 * num_resources + 1.6, 1.5 + 0.36 * len(runs)), sharey=True
+        1, num_resources, (5.6 * num_resources + 1.6, 1.9 + 0.36 * len(runs)), sharey=True
     )
     for resource, axis in enumerate(np.atleast_1d(axes)):
         image = np.zeros((len(runs), length))
@@ -120,6 +111,23 @@ def plot_utilisation(
     return _save(figure, path)
 
 
+def _draw_run(left: Axes, right: Axes, index: int, run: Run, evaluation: Evaluation) -> None:
+    x, y = cdf(metrics.slowdowns(run.outcome, evaluation.floor, evaluation.window))
+    if not len(x):
+        return
+    summary = evaluation.summaries[run.label]
+    left_behind = summary.arrived - summary.finished
+    label = f"{run.label}: mean {summary.mean:.2f}, P99 {summary.p99:.3g}"
+    label += f" ({left_behind} unfinished)" if left_behind else ""
+    style: dict[str, Any] = {"color": COLOURS[index % len(COLOURS)], "where": "post"}
+    style |= (
+        {"linestyle": "-", "linewidth": 2.2} if run.learned else {"linestyle": _dash(index), "linewidth": 1.3}
+    )
+    left.step([x[0], *x], [0, *y], label=label, **style)
+    right.step([x[0], *x], [1, *(1 - y)], **style)
+    right.plot(summary.p99, 0.01, "o", color=style["color"], markersize=6, markeredgecolor="white", zorder=5)
+
+
 def _dress_cdf(left: Axes, right: Axes, evaluation: Evaluation) -> None:
     kind = "floored slowdown (legacy)" if evaluation.floor else "slowdown"
     largest = max((s.max for s in evaluation.summaries.values() if np.isfinite(s.max)), default=10.0)
@@ -134,17 +142,16 @@ def _dress_cdf(left: Axes, right: Axes, evaluation: Evaluation) -> None:
     left.set_ylim(0, 1.01)
     left.set_ylabel("share of jobs at most this slow")
     left.set_title(f"Slowdown of all {jobs:,} arrived jobs")
-    left.legend(loc="lower right", fontsize=8.5, framealpha=0.95)
     right.set_yscale("log")
     right.set_ylim(0.5 / max(jobs, 10), 1.2)
     right.set_ylabel("share of jobs slower than this")
-    right.set_title("Its tail: dots mark P99")
+    right.set_title("Its tail (dots mark P99)")
     right.axhline(0.01, color="#777777", linewidth=1, linestyle=":")
     right.fill_between(
         [0.9, PRODUCTION_P99], 0.01, right.get_ylim()[0], color="#009E73", alpha=0.13, linewidth=0
     )
     right.text(
-        0.96, 0.0088, f"production bar:\nP99 ≤ {PRODUCTION_P99}", fontsize=8.5, va="top", color="#00604a"
+        0.96, 0.0088, f"production\nbar: P99 ≤ {PRODUCTION_P99:g}", fontsize=8, va="top", color="#00604a"
     )
 
 

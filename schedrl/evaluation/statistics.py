@@ -1,4 +1,4 @@
-"""How sure a comparison is: paired bootstrap over test sequences, probability of being better, interquartile mean.
+"""How sure a comparison is: paired bootstrap over sequences, probability of being better, IQM.
 
 The unit of chance is the sequence, not the job: jobs of one sequence share a queue. So whole sequences are
 resampled, the same ones for every policy (paired), and the pooled mean over jobs is recomputed as ratio of
@@ -62,7 +62,8 @@ class Resampled:
 
     def _interval(self, value: float, replicates: np.ndarray) -> Interval:
         tail = 50 * (1 - self.confidence)
-        low, high = np.nanpercentile(replicates, [tail, 100 - tail])
+        valid = replicates[np.isfinite(replicates)]
+        low, high = np.percentile(valid, [tail, 100 - tail]) if valid.size else (np.nan, np.nan)
         return Interval(float(value), float(low), float(high))
 
 
@@ -117,7 +118,7 @@ def prob_improvement(x, y) -> float:
 
 
 def iqm(values) -> float:
-    """Return the interquartile mean: floor(0.25 n) values dropped at each end (as `scipy.stats.trim_mean`)."""
+    """Return the interquartile mean: floor(0.25 n) values dropped at each end, as SciPy's `trim_mean`."""
     ordered = np.sort(np.asarray(values, float))
     cut = len(ordered) // 4
     kept = ordered[cut : len(ordered) - cut]

@@ -6,7 +6,7 @@ from schedrl.sim.deeprm.outcome import JobStatus, Outcome
 
 
 def make_outcome(jobs, end, capacity=(10, 10), demand=None, cut_off=False) -> Outcome:
-    """Build an outcome of one sequence (or several: a list of lists) of (arrival, finish or None, duration, status)."""
+    """Build one sequence, or several, of jobs (arrival, finish or None, duration, status)."""
     sequences = jobs if isinstance(jobs[0], list) else [jobs]
     ends = np.broadcast_to(np.asarray(end, np.int32), (len(sequences),)).copy()
     shape = (len(sequences), max(map(len, sequences)))
@@ -26,13 +26,14 @@ def make_outcome(jobs, end, capacity=(10, 10), demand=None, cut_off=False) -> Ou
     zeros = np.zeros(len(sequences))
     return Outcome(
         arrival=arrival, duration=duration, demand=units.reshape(*shape, -1), start=start, finish=finish,
-        status=status, end_time=ends, cut_off=np.full(len(sequences), cut_off), decisions=zeros.astype(np.int64),
-        idle_steps=zeros.astype(np.int32), ret=zeros, capacity=np.asarray(capacity, np.int32),
+        status=status, end_time=ends, cut_off=np.full(len(sequences), cut_off),
+        decisions=zeros.astype(np.int64), idle_steps=zeros.astype(np.int32), ret=zeros,
+        capacity=np.asarray(capacity, np.int32),
     )  # fmt: skip
 
 
 def random_outcome(seed, num_sequences=50, num_jobs=30, stretch=1.0) -> Outcome:
-    """Build finished jobs with random waits; `stretch` scales the waits, so that two outcomes can be paired."""
+    """Build finished jobs with random waits, scaled by `stretch`."""
     rng = np.random.default_rng(seed)
     arrival = np.sort(rng.integers(0, 50, (num_sequences, num_jobs)), axis=1)
     duration = np.where(
