@@ -1,0 +1,50 @@
+"""The settings of PPO, with the reason for each; presets below. Imports nothing heavy."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from schedrl.learning.settings import LearningSettings
+
+
+@dataclass(frozen=True)
+class PPOSettings(LearningSettings):
+    """Proximal policy optimisation (Schulman et al., 2017)."""
+
+    num_steps: int = 64
+    """Vector steps per rollout; one update learns from num_envs x num_steps decisions."""
+    num_epochs: int = 4
+    """Passes over each rollout."""
+    batch_size: int = 2048
+    """Decisions per gradient step; at most num_envs x num_steps."""
+    gae_lambda: float = 0.95
+    """Lambda of generalised advantage estimation, in [0, 1]; 1 = Monte Carlo."""
+    clip_epsilon: float = 0.2
+    """Probability ratios are clipped to 1 +- this (PPO paper, equation 7)."""
+    value_coef: float = 0.5
+    """Weight of the value loss."""
+    value_clip: float | None = None
+    """Clip the value's change to +- this, in scaled rewards; none = off (it rarely helps)."""
+    target_kl: float | None = None
+    """Stop the update once a minibatch's approximate KL divergence exceeds this; none = off."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        super().__post_init__()
+        for name in ("num_steps", "num_epochs", "batch_size"):
+            self.in_range(name, 1)
+        for name in ("clip_epsilon", "value_clip", "target_kl"):
+            self.in_range(name, 0, open_low=True)
+        self.in_range("gae_lambda", 0, 1)
+        self.in_range("value_coef", 0)
+        rollout = self.num_envs * self.num_steps
+        self.check(
+            self.batch_size <= rollout,
+            f"batch_size is {self.batch_size}, but a rollout has num_envs x num_steps = {rollout} decisions; lower it",
+        )
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    # The flat network needs a shorter horizon than the slot-shared one (docs/algorithms/ppo.md).
+    "ppo-mlp": {"network": "mlp", "gamma": 0.97, "gae_lambda": 0.9},
+    "ppo-image": {"network": "image", "gamma": 0.97, "gae_lambda": 0.9},
+}

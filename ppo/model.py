@@ -1,0 +1,128 @@
+"""PPO's loss and its update: every epoch and minibatch inside one compiled function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ppo.config import PPOSettings
+from schedrl.learning import distributions, optimisers
+from schedrl.learning.actor_critic import MASK, ActorCritic
+from schedrl.learning.rollout import NumericsError
+
+STATISTICS = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "grad_norm")
+
+
+class PPOLearner:
+    """Adam's moments and the compiled update of an `ActorCritic`.
+
+    One update takes arrays of one rollout `[B]`, B = num_envs x num_steps, and `permutations` int32
+    `[num_epochs * num_minibatches, batch_size]`: the rows of each gradient step, drawn outside with NumPy.
+    """
+
+    def __init__(self, model: ActorCritic, settings: PPOSettings):
+        self.tf = tf = model.tf
+        self.model, self.settings = model, settings
+        self.m = tf.Variable(tf.zeros_like(model.weights), name="adam_m")
+        self.v = tf.Variable(tf.zeros_like(model.weights), name="adam_v")
+        self.steps = tf.Variable(0.0, name="adam_steps")
+        size = settings.num_envs * settings.num_steps
+        self.num_minibatches = size // settings.batch_size
+        rows = tf.TensorSpec([self.num_minibatches * settings.num_epochs, settings.batch_size], tf.int32)
+        column = tf.TensorSpec([size], tf.float32)
+        batch = dict.fromkeys(("log_prob", "value", "advantage", "target"), column)
+        batch |= {"action": tf.TensorSpec([size], tf.int32), "obs": model.observation_spec(size)}
+        scalar = tf.TensorSpec([], tf.float32)
+        self._update = model.compile(self._update_graph, [batch, rows, scalar, scalar])
+
+    def loss(self, weights: Any, batch: Mapping[str, Any], entropy_coef: Any) -> tuple[Any, tuple[Any, ...]]:
+        """Return the loss of a minibatch and its statistics (all of STATISTICS but the last).
+
+        Source: PPO paper, equations 7 and 9; the KL estimate is k3 of http://joschu.net/blog/kl-approx.html.
+        """
+        tf, s = self.tf, self.settings
+        logits, value = self.model.forward(weights, batch["obs"])
+        all_log_probs = distributions.log_probs(logits, batch["obs"][MASK])
+        log_ratio = distributions.log_prob_of(all_log_probs, batch["action"]) - batch["log_prob"]
+        ratio = tf.exp(log_ratio)
+        clipped = tf.clip_by_value(ratio, 1.0 - s.clip_epsilon, 1.0 + s.clip_epsilon)
+        policy_loss = -tf.reduce_mean(tf.minimum(ratio * batch["advantage"], clipped * batch["advantage"]))
+        value_error = tf.square(value - batch["target"])
+        if s.value_clip is not None:
+            near = batch["value"] + tf.clip_by_value(value - batch["value"], -s.value_clip, s.value_clip)
+            value_error = tf.maximum(value_error, tf.square(near - batch["target"]))
+        value_loss = 0.5 * tf.reduce_mean(value_error)
+        entropy = tf.reduce_mean(distributions.entropy(all_log_probs))
+        kl = tf.reduce_mean(ratio - 1.0 - log_ratio)
+        outside = tf.reduce_mean(tf.cast(tf.abs(ratio - 1.0) > s.clip_epsilon, tf.float32))
+        total = policy_loss + s.value_coef * value_loss - entropy_coef * entropy
+        return total, (policy_loss, value_loss, entropy, kl, outside)
+
+    def _update_graph(self, batch: Mapping[str, Any], rows: Any, learning_rate: Any, entropy_coef: Any) -> Any:
+        tf, s = self.tf, self.settings
+        batch = {**batch, "obs": self.model.normalise(batch["obs"])}
+        limit = 1.0 if s.target_kl is None else s.target_kl
+
+        def going_on(i: Any, kl: Any, *_: Any) -> Any:
+            return i < rows.shape[0] if s.target_kl is None else tf.logical_and(i < rows.shape[0], kl <= limit)
+
+        def step(i: Any, _: Any, sums: Any, weights: Any, m: Any, v: Any, count: Any) -> tuple[Any, ...]:
+            minibatch = tf.nest.map_structure(lambda x: tf.gather(x, rows[i]), batch)
+            with tf.GradientTape() as tape:
+                tape.watch(weights)
+                loss, statistics = self.loss(weights, minibatch, entropy_coef)
+            gradient = tape.gradient(loss, weights)
+            gradient, norm = optimisers.clip_norm(self.model.ops, gradient, s.max_grad_norm)
+            if s.check_numerics:
+                for name, tensor in (*zip(STATISTICS, statistics, strict=False), ("gradient", gradient)):
+                    tf.debugging.check_numerics(tensor, name)
+            count += 1.0
+            weights, m, v = optimisers.adam(weights, gradient, m, v, count, learning_rate)
+            return i + 1, statistics[3], sums + tf.stack([*statistics, norm]), weights, m, v, count
+
+        start = (0, 0.0, tf.zeros(len(STATISTICS)), self.model.weights.read_value(), self.m.read_value())
+        start = (*start, self.v.read_value(), self.steps.read_value())
+        done, _, sums, weights, m, v, count = tf.while_loop(going_on, step, start, parallel_iterations=1)
+        for variable, value in ((self.model.weights, weights), (self.m, m), (self.v, v), (self.steps, count)):
+            variable.assign(value)
+        return sums / tf.cast(done, tf.float32), done
+
+    def update(
+        self, batch: Mapping[str, Any], permutations: np.ndarray, learning_rate: float, entropy_coef: float
+    ) -> dict[str, float]:
+        """Learn from one rollout; return the mean statistics and the gradient steps taken.
+
+        Raises:
+            NumericsError: with `check_numerics`, at the first NaN or infinity; it names the tensor.
+        """
+        try:
+            rates = np.float32(learning_rate), np.float32(entropy_coef)
+            statistics, done = self._update(dict(batch), permutations, *rates)
+        except self.tf.errors.InvalidArgumentError as error:
+            text = next((line for line in str(error).splitlines() if "Tensor had" in line), str(error))
+            raise NumericsError(f"in the update: {text}") from error
+        names = dict(zip(STATISTICS, statistics.numpy().tolist(), strict=True))
+        return names | {"gradient_steps": float(done)}
+
+    def state(self) -> dict[str, Any]:
+        """Return Adam's moments and step count."""
+        return {"m": self.m.numpy(), "v": self.v.numpy(), "steps": float(self.steps)}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Take over `state()`."""
+        self.m.assign(state["m"])
+        self.v.assign(state["v"])
+        self.steps.assign(state["steps"])
+
+
+def permutations(generator: np.random.Generator, settings: PPOSettings) -> np.ndarray:
+    """Return int32 `[num_epochs * num_minibatches, batch_size]`: a fresh shuffle for each epoch.
+
+    Rows that don't fill a minibatch are left out of that epoch (a constant shape never retraces).
+    """
+    size = settings.num_envs * settings.num_steps
+    used = size - size % settings.batch_size
+    epochs = [generator.permutation(size)[:used] for _ in range(settings.num_epochs)]
+    return np.concatenate(epochs).reshape(-1, settings.batch_size).astype(np.int32)

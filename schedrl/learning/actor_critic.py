@@ -1,0 +1,176 @@
+"""A policy and a value function over one flat vector of weights: acting, valuing, saving and exporting.
+
+What every actor-critic algorithm needs around its own loss. The observation normaliser belongs to it and travels
+with the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from schedrl.learning import distributions, networks
+from schedrl.learning.checkpoint import check_shapes, save_arrays
+from schedrl.learning.normaliser import CLIP, Normaliser
+from schedrl.learning.numpy_policy import NumpyPolicy
+from schedrl.learning.settings import LearningSettings
+from schedrl.learning.tf_setup import tensorflow
+
+MASK = "action_mask"
+Observation = Mapping[str, np.ndarray]
+
+
+class ActorCritic:
+    """Weights, normaliser and the compiled functions `act` and `values`.
+
+    Args:
+        observation_space: of one environment; leaves and `action_mask [A]`.
+        settings: network, widths, normalising, compilation.
+        seed: of the initial weights and of action sampling.
+        representation: what the environment calls this observation; exported policies repeat it.
+    """
+
+    def __init__(
+        self, observation_space: spaces.Dict, settings: LearningSettings, seed: int, representation: str = "slots"
+    ):
+        self.tf = tf = tensorflow(seed=seed)
+        self.ops = networks.tensorflow_ops()
+        self.settings, self.seed, self.representation = settings, seed, representation
+        self.leaves = {k: (tuple(s.shape), str(s.dtype)) for k, s in observation_space.items() if k != MASK}
+        self.num_actions = int(observation_space[MASK].shape[0])
+        shapes = {name: shape for name, (shape, _) in self.leaves.items()}
+        self.network = networks.make_network(settings.network, shapes, self.num_actions, settings.hidden)
+        self.shapes = networks.parameter_shapes(self.network)
+        rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+        self.weights = tf.Variable(networks.initial_vector(self.network, rng), name="weights")
+        normalised = settings.normalise_observations
+        self.normaliser = Normaliser({k: s for k, (s, dtype) in self.leaves.items() if normalised and dtype != "uint8"})
+        self._scale = {
+            name: (tf.Variable(mean, name=f"mean_{name}"), tf.Variable(inverse, name=f"inverse_std_{name}"))
+            for name, (mean, inverse) in self.normaliser.scale().items()
+        }
+        spec = self.observation_spec()
+        self._act = self.compile(self._act_graph, [spec, tf.TensorSpec([2], tf.int32)])
+        self._values = self.compile(self._value_graph, [spec])
+
+    # -- graph code ----------------------------------------------------------------------------------------------
+
+    def compile(self, function: Any, signature: list[Any]) -> Any:
+        """Return `function` as a `tf.function` with a fixed signature, or as it is when running eagerly."""
+        if not self.settings.use_tf_function:
+            return function
+        return self.tf.function(function, input_signature=signature, jit_compile=self.settings.xla or None)
+
+    def observation_spec(self, batch: int | None = None) -> dict[str, Any]:
+        """Return the tensor specs of a batch of observations, the mask among them."""
+        tf = self.tf
+        spec = {name: tf.TensorSpec([batch, *shape], dtype, name) for name, (shape, dtype) in self.leaves.items()}
+        return spec | {MASK: tf.TensorSpec([batch, self.num_actions], tf.bool, MASK)}
+
+    def normalise(self, obs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the observation with its float leaves normalised; 8-bit leaves and the mask are left alone."""
+        tf = self.tf
+        obs = dict(obs)
+        for name, (mean, inverse_std) in self._scale.items():
+            scaled = (tf.cast(obs[name], tf.float32) - mean) * inverse_std
+            obs[name] = tf.clip_by_value(scaled, -CLIP, CLIP)
+        return obs
+
+    def forward(self, weights: Any, obs: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Return unmasked logits `[B, A]` and values `[B]` of a normalised observation, for any weight vector."""
+        tf = self.tf
+        leaves = {}
+        for name, (_, dtype) in self.leaves.items():
+            leaf = tf.cast(obs[name], tf.float32)
+            leaves[name] = leaf / 255.0 if dtype == "uint8" else leaf
+        return self.network.forward(self.ops, networks.unpack(self.ops, weights, self.shapes), leaves)
+
+    def _act_graph(self, obs: Mapping[str, Any], seed: Any) -> tuple[Any, Any, Any]:
+        logits, value = self.forward(self.weights, self.normalise(obs))
+        action = distributions.sample(logits, obs[MASK], seed)
+        log_prob = distributions.log_prob_of(distributions.log_probs(logits, obs[MASK]), action)
+        return action, log_prob, value
+
+    def _value_graph(self, obs: Mapping[str, Any]) -> Any:
+        return self.forward(self.weights, self.normalise(obs))[1]
+
+    # -- host code -----------------------------------------------------------------------------------------------
+
+    def act(self, obs: Observation, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sample for a batch; return actions int32, their log-probabilities and values, each `[B]`.
+
+        The draw depends on the run's seed and `step` only, so that a resumed run repeats it.
+        """
+        action, log_prob, value = self._act(dict(obs), np.array([self.seed & 0x7FFFFFFF, step], np.int32))
+        return action.numpy(), log_prob.numpy(), value.numpy()
+
+    def values(self, obs: Observation) -> np.ndarray:
+        """Return V(obs) `[B]`."""
+        return self._values(dict(obs)).numpy()
+
+    def update_normaliser(self, obs: Observation) -> None:
+        """Merge observations `[..., *leaf]` into the running statistics."""
+        self.normaliser.update(obs)
+        self._assign_scale()
+
+    def _assign_scale(self) -> None:
+        for name, (mean, inverse) in self.normaliser.scale().items():
+            self._scale[name][0].assign(mean)
+            self._scale[name][1].assign(inverse)
+
+    def state(self) -> dict[str, Any]:
+        """Return weights and statistics for a checkpoint, with the shapes they fit."""
+        return {"weights": self.weights.numpy(), "spec": self.spec(), **self.normaliser.state()}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Take over `state()`.
+
+        Raises:
+            UserError: it was made for another network or other shapes.
+        """
+        check_shapes(state["spec"], self.spec(), "the checkpoint")
+        self.weights.assign(state["weights"])
+        self.normaliser.load_state(state)
+        self._assign_scale()
+
+    def spec(self) -> dict[str, Any]:
+        """Return what is needed to rebuild the network without TensorFlow, in JSON's types."""
+        return {
+            "network": self.settings.network,
+            "hidden": list(self.settings.hidden),
+            "leaves": {name: [list(shape), dtype] for name, (shape, dtype) in self.leaves.items()},
+            "num_actions": self.num_actions,
+            "normalised": sorted(self.normaliser.shapes),
+            "representation": self.representation,
+        }
+
+    def policy(self, seed: int = 0) -> NumpyPolicy:
+        """Return the present policy in NumPy, for evaluation; later updates don't touch it."""
+        return NumpyPolicy(self.spec(), self.weights.numpy(), self.normaliser.state(), seed)
+
+    def save_policy(self, path: Path | str, **header: Any) -> None:
+        """Write `policy.npz`: weights, statistics and specification, without TensorFlow or pickle."""
+        arrays = {"weights": self.weights.numpy(), **self.normaliser.state()}
+        save_arrays(path, arrays, {"kind": "policy", "spec": self.spec(), **header})
+
+    def export(self, path: Path | str) -> None:
+        """Write a SavedModel whose signature takes the named leaves and the mask, any batch size.
+
+        `serving_default` returns `action [B]` (greedy), `logits [B, A]` (masked) and `value [B]`.
+        """
+        tf = self.tf
+        module = tf.Module()
+        module.variables_kept = [self.weights, *[v for pair in self._scale.values() for v in pair]]
+
+        def serve(**obs: Any) -> dict[str, Any]:
+            logits, value = self.forward(self.weights, self.normalise(obs))
+            logits = distributions.masked_logits(logits, obs[MASK])
+            return {"action": tf.argmax(logits, axis=-1), "logits": logits, "value": value}
+
+        function = tf.function(serve).get_concrete_function(**self.observation_spec())
+        module.serve = function
+        tf.saved_model.save(module, str(path), signatures={"serving_default": function})

@@ -1,0 +1,128 @@
+"""Checkpoints: arrays and plain numbers in one `.npz`, without pickle, written so that no half-written file is read.
+
+A file is written under a temporary name beside its place, flushed to the disk and renamed, which is atomic. Loading
+checks the format version and, on request, shapes; whatever is wrong is a `UserError` that says what to do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from schedrl.settings import UserError
+
+FORMAT_VERSION = 1
+HEADER = "header.json"
+
+
+@contextmanager
+def atomic_write(path: Path | str) -> Iterator[Any]:
+    """Open a binary file that appears at `path` whole or not at all."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def save_arrays(path: Path | str, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:
+    """Write named arrays and a JSON header (`format_version` is added) to `path`, atomically."""
+    text = json.dumps({"format_version": FORMAT_VERSION, **header}, sort_keys=True)
+    members = {name: np.asarray(array) for name, array in arrays.items()}
+    for name, array in members.items():
+        if array.dtype == object:
+            raise TypeError(f"{name} holds Python objects; a checkpoint takes arrays of numbers, bools and text only")
+    with atomic_write(path) as file:
+        np.savez(file, **{HEADER: np.frombuffer(text.encode(), np.uint8)}, **members)
+
+
+def load_arrays(path: Path | str, kind: str | None = None) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Read what `save_arrays` wrote; return the arrays and the header.
+
+    Args:
+        path: the file.
+        kind: when given, the `kind` that the header must name ("checkpoint", "policy").
+
+    Raises:
+        UserError: missing, damaged, of another kind or from another format version.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"{path} does not exist; give the folder of a finished or interrupted run")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(arrays.pop(HEADER).tobytes())
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise UserError(f"{path} is damaged or was not written by this program ({error}); use an older checkpoint") from error
+    version = header.get("format_version")
+    if version != FORMAT_VERSION:
+        raise UserError(f"{path} has format version {version}, this program reads {FORMAT_VERSION}; train again or use its version")
+    if kind is not None and header.get("kind") != kind:
+        raise UserError(f"{path} is a {header.get('kind')!r} file, not a {kind!r} file")
+    return arrays, header
+
+
+def check_shapes(found: Mapping[str, Any], expected: Mapping[str, Any], what: str) -> None:
+    """Raise `UserError` unless both mappings have the same names and the same shapes (or values)."""
+    for name in sorted(set(found) | set(expected)):
+        a, b = found.get(name), expected.get(name)
+        if _plain(a) != _plain(b):
+            raise UserError(
+                f"{what} was made for {name} = {_plain(a)}, this run has {_plain(b)}; "
+                "use the same environment and network settings, or train a new model"
+            )
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+# -- nested state ----------------------------------------------------------------------------------------------------
+
+
+def flatten_state(parts: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Split `{part: {name: value}}` into arrays named `part/name` and a JSON-able rest with the same names."""
+    arrays: dict[str, np.ndarray] = {}
+    plain: dict[str, Any] = {}
+    for part, state in parts.items():
+        for name, value in state.items():
+            (arrays if isinstance(value, np.ndarray) else plain)[f"{part}/{name}"] = value
+    return arrays, plain
+
+
+def unflatten_state(arrays: Mapping[str, np.ndarray], plain: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Undo `flatten_state`."""
+    parts: dict[str, dict[str, Any]] = {}
+    for name, value in [*arrays.items(), *plain.items()]:
+        part, _, rest = name.partition("/")
+        parts.setdefault(part, {})[rest] = value
+    return parts
+
+
+class RandomState:
+    """A NumPy generator that a checkpoint can carry (its state is plain numbers)."""
+
+    def __init__(self, seed: int, *spawn_key: int):
+        self.generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=spawn_key))
+
+    def state(self) -> dict[str, Any]:
+        """Return the bit generator's state."""
+        return {"bit_generator": self.generator.bit_generator.state}
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Continue where `state()` was taken."""
+        self.generator.bit_generator.state = state["bit_generator"]

@@ -1,0 +1,203 @@
+"""The policy-and-value networks, written once for TensorFlow and for NumPy.
+
+A network is a list of dense layers (shapes only) and a ``forward`` that calls four operations of an *ops* table.
+Training passes TensorFlow's table, serving and evaluation pass NumPy's, so the exported policy cannot drift from the
+trained one. All parameters live in one flat float32 vector: one gradient to clip, one moment vector for Adam, one
+array in a checkpoint, one buffer to share between processes.
+
+| name    | reads                              | source                                                            |
+|---------|------------------------------------|-------------------------------------------------------------------|
+| `slots` | `queue [S, F]` and any other leaf  | weights shared over job slots (the largest effect on learning)    |
+| `mlp`   | every leaf, flattened              | the usual two hidden layers                                       |
+| `image` | every leaf, flattened              | DeepRM (Mao et al., HotNets 2016, section 3): one hidden layer 20 |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from schedrl.settings import UserError
+
+DEFAULT_HIDDEN = {"slots": (32, 32), "mlp": (128, 128), "image": (20,)}
+
+
+class Layer(NamedTuple):
+    """A dense layer: `gain` scales its orthogonal initial weights; its bias starts at zero."""
+
+    name: str
+    inputs: int
+    outputs: int
+    gain: float
+    bias: bool = True
+
+
+RELU_GAIN, POLICY_GAIN, VALUE_GAIN = 2**0.5, 0.01, 1.0
+
+
+class SlotNetwork:
+    """Scores each job slot with one small network shared by all slots; no-op and value read the state.
+
+    `embed(slot)` describes a slot; the mean over slots joins the other leaves (cluster, backlog, ...) in `state`;
+    slot score = `score(relu(slot_hidden(embed) + state_hidden(state)))`.
+    """
+
+    name = "slots"
+
+    def __init__(self, leaves: Mapping[str, tuple[int, ...]], num_actions: int, hidden: Sequence[int]):
+        if "queue" not in leaves or len(leaves["queue"]) != 2 or leaves["queue"][0] != num_actions - 1:
+            raise UserError(
+                f"the network 'slots' needs a leaf queue [slots, features] and slots + 1 actions, got {dict(leaves)} and "
+                f"{num_actions} actions; use representation 'slots' or the network 'mlp'"
+            )
+        self.num_slots, features = leaves["queue"]
+        self.others = sorted(set(leaves) - {"queue"})
+        width, state = hidden[0], hidden[-1]
+        inputs = sum(prod(leaves[name]) for name in self.others) + width
+        self.layers = (
+            Layer("embed", features, width, RELU_GAIN),
+            Layer("state", inputs, state, RELU_GAIN),
+            Layer("slot_hidden", width, width, RELU_GAIN, bias=False),
+            Layer("state_hidden", state, width, RELU_GAIN),
+            Layer("score", width, 1, POLICY_GAIN),
+            Layer("noop", state, 1, POLICY_GAIN),
+            Layer("value_hidden", state, state, RELU_GAIN),
+            Layer("value", state, 1, VALUE_GAIN),
+        )
+
+    def forward(self, ops: Any, w: Mapping[str, Any], obs: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Return logits `[B, A]` and values `[B]` from float leaves with a leading batch axis."""
+        slots = self.num_slots
+        queue = obs["queue"]
+        embed = ops.relu(dense(w, "embed", ops.reshape(queue, (-1, queue.shape[-1]))))  # [B*S, width]
+        width = embed.shape[-1]
+        pooled = ops.mean(ops.reshape(embed, (-1, slots, width)), 1)
+        state = ops.relu(dense(w, "state", ops.concat([*flat(ops, obs, self.others), pooled])))
+        own = ops.reshape(embed @ w["slot_hidden/kernel"], (-1, slots, width))
+        context = ops.reshape(dense(w, "state_hidden", state), (-1, 1, width))
+        score = dense(w, "score", ops.reshape(ops.relu(own + context), (-1, width)))
+        logits = ops.concat([ops.reshape(score, (-1, slots)), dense(w, "noop", state)])
+        value = dense(w, "value", ops.relu(dense(w, "value_hidden", state)))
+        return logits, ops.reshape(value, (-1,))
+
+
+class DenseNetwork:
+    """Hidden layers over all leaves flattened, shared by the policy head and the value head."""
+
+    def __init__(self, leaves: Mapping[str, tuple[int, ...]], num_actions: int, hidden: Sequence[int], name: str = "mlp"):
+        self.name = name
+        self.leaves = sorted(leaves)
+        widths = [sum(prod(shape) for shape in leaves.values()), *hidden]
+        body = [Layer(f"hidden_{i}", a, b, RELU_GAIN) for i, (a, b) in enumerate(zip(widths, widths[1:], strict=False))]
+        self.depth = len(body)
+        heads = (Layer("policy", widths[-1], num_actions, POLICY_GAIN), Layer("value", widths[-1], 1, VALUE_GAIN))
+        self.layers = (*body, *heads)
+
+    def forward(self, ops: Any, w: Mapping[str, Any], obs: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Return logits `[B, A]` and values `[B]` from float leaves with a leading batch axis."""
+        parts = flat(ops, obs, self.leaves)
+        x = parts[0] if len(parts) == 1 else ops.concat(parts)
+        for i in range(self.depth):
+            x = ops.relu(dense(w, f"hidden_{i}", x))
+        return dense(w, "policy", x), ops.reshape(dense(w, "value", x), (-1,))
+
+
+Network = SlotNetwork | DenseNetwork
+
+
+def make_network(
+    name: str, leaves: Mapping[str, tuple[int, ...]], num_actions: int, hidden: Sequence[int] = ()
+) -> Network:
+    """Build the named network for leaves of these shapes (the mask excluded); empty `hidden` = its default widths."""
+    if name not in DEFAULT_HIDDEN:
+        raise UserError(f"unknown network {name!r}; choose one of {', '.join(DEFAULT_HIDDEN)}")
+    hidden = tuple(hidden) or DEFAULT_HIDDEN[name]
+    if name == "slots":
+        return SlotNetwork(leaves, num_actions, hidden)
+    return DenseNetwork(leaves, num_actions, hidden, name)
+
+
+def dense(w: Mapping[str, Any], name: str, x: Any) -> Any:
+    """Apply one dense layer to `x [B, inputs]`."""
+    return x @ w[f"{name}/kernel"] + w[f"{name}/bias"]
+
+
+def flat(ops: Any, obs: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
+    """Return the named leaves as `[B, size]` each."""
+    return [ops.reshape(obs[name], (-1, prod(obs[name].shape[1:]))) for name in names]
+
+
+# -- parameters ------------------------------------------------------------------------------------------------------
+
+
+def parameter_shapes(network: Network) -> dict[str, tuple[int, ...]]:
+    """Return the shape of each parameter in the order of the flat vector."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for layer in network.layers:
+        shapes[f"{layer.name}/kernel"] = (layer.inputs, layer.outputs)
+        if layer.bias:
+            shapes[f"{layer.name}/bias"] = (layer.outputs,)
+    return shapes
+
+
+def initial_vector(network: Network, rng: np.random.Generator) -> np.ndarray:
+    """Draw the initial parameters: orthogonal kernels, zero biases, as one float32 vector."""
+    parts = []
+    for layer in network.layers:
+        parts.append((layer.gain * orthogonal(rng, layer.inputs, layer.outputs)).ravel())
+        if layer.bias:
+            parts.append(np.zeros(layer.outputs))
+    return np.concatenate(parts).astype(np.float32)
+
+
+def orthogonal(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
+    """Draw a matrix with orthonormal rows or columns, whichever are fewer."""
+    q, r = np.linalg.qr(rng.standard_normal((max(rows, columns), min(rows, columns))))
+    q *= np.sign(np.diag(r))
+    return q if rows >= columns else q.T
+
+
+def unpack(ops: Any, vector: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
+    """Cut a flat vector into named parameters (differentiable under TensorFlow's ops)."""
+    pieces = ops.split(vector, [prod(shape) for shape in shapes.values()])
+    return {name: ops.reshape(piece, shape) for (name, shape), piece in zip(shapes.items(), pieces, strict=True)}
+
+
+# -- operations ------------------------------------------------------------------------------------------------------
+
+
+def _numpy_split(vector: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
+    return np.split(vector, np.cumsum(sizes)[:-1])
+
+
+NUMPY = SimpleNamespace(
+    relu=lambda x: np.maximum(x, 0),
+    concat=lambda parts: np.concatenate(parts, axis=-1),
+    mean=lambda x, axis: x.mean(axis, dtype=np.float32),
+    reshape=lambda x, shape: x.reshape(shape),
+    split=_numpy_split,
+    sum=np.sum,
+    maximum=np.maximum,
+)
+
+
+def tensorflow_ops() -> SimpleNamespace:
+    """Return TensorFlow's table of the operations in `NUMPY`."""
+    import tensorflow as tf
+
+    def concat(parts: Sequence[Any]) -> Any:
+        return tf.concat(parts, axis=-1)
+
+    return SimpleNamespace(
+        relu=tf.nn.relu,
+        concat=concat,
+        mean=tf.reduce_mean,
+        reshape=tf.reshape,
+        split=tf.split,
+        sum=tf.reduce_sum,
+        maximum=tf.maximum,
+    )

@@ -1,0 +1,71 @@
+"""Returns and advantages of rollouts, as pure NumPy functions over arrays `[T, B]` (steps, environments).
+
+Source: Schulman et al., "High-dimensional continuous control using generalized advantage estimation", 2016,
+equations 11-16; for time limits Pardo et al., "Time limits in reinforcement learning", 2018.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def next_values(
+    values: np.ndarray,
+    last_values: np.ndarray,
+    terminated: np.ndarray,
+    truncated: np.ndarray,
+    final_values: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the value that follows each step `[T, B]`.
+
+    It is 0 after a termination, the value of the *final* observation (before the reset) after a truncation, and
+    the value of the next observation otherwise. The observation after a reset is never used.
+
+    Args:
+        values: V(s_t) `[T, B]`.
+        last_values: V(s_T) `[B]`, the observation after the last step.
+        terminated: `[T, B]` bool.
+        truncated: `[T, B]` bool; an episode that ends both ways counts as terminated.
+        final_values: `[T, B]`, read only where truncated; needed when anything is truncated.
+    """
+    following = np.concatenate([values[1:], last_values[None]])
+    cut = truncated & ~terminated
+    if cut.any():
+        if final_values is None:
+            raise ValueError("a truncated episode needs the value of its final observation: pass final_values")
+        following = np.where(cut, final_values, following)
+    return np.where(terminated, 0, following).astype(values.dtype)
+
+
+def gae(
+    rewards: np.ndarray,
+    values: np.ndarray,
+    following: np.ndarray,
+    ended: np.ndarray,
+    gamma: float,
+    gae_lambda: float,
+) -> np.ndarray:
+    """Return generalised advantage estimates `[T, B]`; nothing leaks across an `ended` step.
+
+    Args:
+        rewards: `[T, B]`.
+        values: V(s_t) `[T, B]`; `gae + values` are the lambda-returns the critic learns.
+        following: what `next_values` returns `[T, B]`.
+        ended: `[T, B]` bool, terminated or truncated.
+        gamma: discount in [0, 1].
+        gae_lambda: in [0, 1]; 0 = one-step, 1 = Monte Carlo.
+    """
+    deltas = rewards + gamma * following - values
+    carry = gamma * gae_lambda * (1.0 - ended.astype(values.dtype))
+    advantages = np.empty_like(deltas)
+    running = np.zeros_like(deltas[0])
+    for t in range(len(deltas) - 1, -1, -1):
+        running = deltas[t] + carry[t] * running
+        advantages[t] = running
+    return advantages
+
+
+def explained_variance(predictions: np.ndarray, targets: np.ndarray) -> float:
+    """Return 1 - Var(targets - predictions) / Var(targets): 1 is perfect, 0 no better than a constant."""
+    variance = float(np.var(targets))
+    return float("nan") if variance == 0 else 1.0 - float(np.var(targets - predictions)) / variance

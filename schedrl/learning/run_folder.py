@@ -1,0 +1,208 @@
+"""One training run and its folder: who it is, its budget, its files, stopping and resuming.
+
+    models/ppo_deeprm/
+        run.json              resolved settings, seed, git commit, package versions; run id = hash of these
+        metrics.csv           one row per update
+        tensorboard/          the same for TensorBoard
+        reward_history.npy    one value per finished episode; slowdown_history.npy likewise
+        checkpoints/          everything that `--resume` needs
+        policy.npz            weights and normaliser, read with NumPy alone
+        saved_model/          TensorFlow SavedModel with named signatures
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from schedrl.learning.budget import Budget
+from schedrl.learning.checkpoint import atomic_write, flatten_state, load_arrays, save_arrays, unflatten_state
+from schedrl.learning.logger import Logger, Record
+from schedrl.settings import UserError
+
+PACKAGES = ("tensorflow", "keras", "numpy", "numba", "scipy", "gymnasium")
+
+
+class Run:
+    """What an algorithm's `train(env, settings, run)` is given beside environment and settings.
+
+    Args:
+        budget: decisions or episodes.
+        seed: of everything random in the run.
+        folder: where files go; None keeps nothing on disk (tests, notebooks).
+        settings: resolved settings by section, for `run.json`: `{"algorithm": ..., "environment": ...}`.
+        resume: continue from the newest checkpoint in `folder`.
+        checkpoint_every: decisions between checkpoints; a last one is always written.
+        callback: called with each record.
+        tensorboard: write TensorBoard events.
+    """
+
+    def __init__(
+        self,
+        budget: Budget,
+        seed: int = 0,
+        folder: Path | str | None = None,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        resume: bool = False,
+        checkpoint_every: int = 500_000,
+        callback: Callable[[Record], None] | None = None,
+        tensorboard: bool = True,
+    ):
+        self.budget, self.seed, self.resume = budget, seed, resume
+        self.folder = None if folder is None else Path(folder)
+        self.checkpoint_every = checkpoint_every
+        self.stop_requested = False
+        self.model: Any = None
+        self._last_checkpoint = 0
+        self._seconds_before, self._started = 0.0, time.perf_counter()
+        if self.folder is not None:
+            self._open_folder(settings or {})
+        self.logger = Logger(self.folder, callback, tensorboard)
+
+    def _open_folder(self, settings: Mapping[str, Any]) -> None:
+        old = newest_checkpoint(self.folder)
+        if self.resume and old is None:
+            raise UserError(f"{self.folder} has no checkpoint to resume; start without --resume")
+        if not self.resume and old is not None:
+            raise UserError(
+                f"{self.folder} already holds a run; give --resume to continue it, or another --model_dir"
+            )
+        try:
+            (self.folder / "checkpoints").mkdir(parents=True, exist_ok=True)
+            description = describe_run(settings, self.seed)
+            with atomic_write(self.folder / "run.json") as file:
+                file.write(json.dumps(description, indent=2, sort_keys=True).encode() + b"\n")
+        except OSError as error:
+            raise UserError(f"cannot write into {self.folder} ({error.strerror}); choose another --model_dir") from error
+
+    # -- the loop's conditions ---------------------------------------------------------------------------------------
+
+    def request_stop(self) -> None:
+        """Ask the loop to save and end after the present update (safe from a signal handler)."""
+        self.stop_requested = True
+
+    @property
+    def done(self) -> bool:
+        """Whether the loop should end: the budget is spent or a stop was asked for."""
+        return self.stop_requested or self.budget.done
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of training so far, those before a resume included."""
+        return self._seconds_before + time.perf_counter() - self._started
+
+    # -- saving ------------------------------------------------------------------------------------------------------
+
+    def restore(self, **parts: Any) -> None:
+        """When resuming, load the newest checkpoint into `parts` (objects with `load_state`)."""
+        if not self.resume:
+            return
+        arrays, header = load_arrays(newest_checkpoint(self.folder), kind="checkpoint")
+        state = unflatten_state(arrays, header["plain"])
+        for name, part in parts.items():
+            part.load_state(state[name])
+        self.budget.load_state(state["budget"])
+        self.logger.load_state(state["logger"], self.budget.decisions)
+        self._last_checkpoint = self.budget.decisions
+        self._seconds_before, self._started = header["seconds"], time.perf_counter()
+
+    def checkpoint(self, **parts: Any) -> None:
+        """Save `parts` (objects with `state`) if a checkpoint is due or the run is about to end."""
+        due = self.budget.decisions - self._last_checkpoint >= self.checkpoint_every
+        if self.folder is None or not (due or self.done):
+            return
+        self.logger.flush()
+        states = {name: part.state() for name, part in parts.items()}
+        states |= {"budget": self.budget.state(), "logger": self.logger.state()}
+        arrays, plain = flatten_state(states)
+        path = self.folder / "checkpoints" / f"step_{self.budget.decisions:012d}.npz"
+        save_arrays(path, arrays, {"kind": "checkpoint", "plain": plain, "seconds": self.seconds})
+        self._last_checkpoint = self.budget.decisions
+        for old in _checkpoints(self.folder)[:-2]:
+            old.unlink(missing_ok=True)
+
+    def log(self, decisions: int, seconds: float, episodes: Mapping[str, np.ndarray], **metrics: float) -> Record:
+        """Spend the budget, write one record and return it.
+
+        Args:
+            decisions: taken in this update.
+            seconds: that this update took (collecting and learning).
+            episodes: of those that ended: return `r`, `slowdown`.
+            metrics: the algorithm's own numbers.
+        """
+        self.budget.spend(decisions, len(episodes.get("r", ())))
+        record = {
+            "decisions": float(self.budget.decisions),
+            "episodes": float(self.budget.episodes),
+            "seconds": self.seconds,
+            "decisions_per_second": decisions / max(seconds, 1e-9),
+            "episode_return": _mean(episodes, "r"),
+            "slowdown": _mean(episodes, "slowdown"),
+            "episode_length": _mean(episodes, "l"),
+            **{name: float(value) for name, value in metrics.items()},
+        }
+        self.logger.log(record, episodes)
+        return record
+
+    def finish(self, model: Any, export: bool = True) -> None:
+        """Write the policy (and, with `export`, the SavedModel) and close the logs."""
+        if self.folder is not None:
+            model.save_policy(self.folder / "policy.npz", decisions=self.budget.decisions, seed=self.seed)
+            if export:
+                model.export(self.folder / "saved_model")
+        self.logger.close()
+
+
+def newest_checkpoint(folder: Path) -> Path | None:
+    """Return the newest complete checkpoint of a run folder, if there is one."""
+    found = _checkpoints(Path(folder))
+    return found[-1] if found else None
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    # Half-written files are named .*.tmp and so never match.
+    return sorted((folder / "checkpoints").glob("step_*.npz"))
+
+
+def _mean(episodes: Mapping[str, np.ndarray], key: str) -> float:
+    values = episodes.get(key, ())
+    return float(np.mean(values)) if len(values) else float("nan")
+
+
+def describe_run(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Return the content of `run.json`; `run_id` is the hash of the rest."""
+    versions = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            versions[package] = None
+    description = {"settings": dict(settings), "seed": seed, "git": git_commit(), "versions": versions}
+    text = json.dumps(description, sort_keys=True, default=str)
+    return json.loads(text) | {"run_id": hashlib.sha256(text.encode()).hexdigest()[:16]}
+
+
+def git_commit() -> dict[str, Any]:
+    """Return the commit this code was run from and whether files differed from it; Nones outside a repository."""
+
+    def git(*arguments: str) -> str | None:
+        try:
+            done = subprocess.run(
+                ["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=10
+            )
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    status = git("status", "--porcelain", "--untracked-files=no")
+    return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else bool(status)}
