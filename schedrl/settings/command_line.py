@@ -139,8 +139,8 @@ def preset_values(name: str | None, presets: Presets) -> dict[str, Any]:
 def add_arguments(parser: Parser, *classes: type[Settings], presets: Presets | None = None) -> None:
     """Add ``--preset``, ``--config`` and a flag for every field of ``classes`` that ``parser`` doesn't have.
 
-    ``presets`` are by default those that ``presets_of(*classes)`` finds. Only flags that the user typed are in
-    the parsed namespace, as text under the setting's name: ``resolve`` gives them their types.
+    ``presets`` are by default those that ``presets_of(*classes)`` finds. Only flags that the user typed are
+    in the parsed namespace, as text under the setting's name: ``resolve`` gives them their types.
     """
     presets = presets_of(*classes) if presets is None else presets
     taken = parser.flags()

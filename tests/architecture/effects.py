@@ -1,0 +1,80 @@
+"""Does a setting change anything? One function per class of settings that makes a comparable result of it.
+
+A new class of settings adds its function to ``EFFECTS``; a setting that by design changes no result (only
+speed, say) is listed in ``WITHOUT_EFFECT`` with the reason and a test of its own elsewhere.
+"""
+
+import hashlib
+import typing
+
+import numpy as np
+
+from schedrl.settings import Settings, UserError
+
+
+def deeprm(settings: Settings) -> str:
+    """Hash what a random legal player sees, earns and ends with in a few episodes."""
+    environment = __import__("environment")
+    values = settings.to_dict()
+    env = environment.make_vec("deeprm", num_envs=4, seed=0, **values)
+    rng = np.random.default_rng(0)
+    digest = hashlib.sha256()
+    obs, _ = env.reset(seed=0)
+    for _ in range(400):
+        for key in sorted(obs):
+            digest.update(key.encode() + np.ascontiguousarray(obs[key]).tobytes())
+        scores = np.where(obs["action_mask"], rng.random(obs["action_mask"].shape), -1.0)
+        obs, *rest, infos = env.step(scores.argmax(axis=-1))
+        for array in rest:
+            digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+EFFECTS: dict[str, typing.Callable[[Settings], object]] = {"deeprm": deeprm}
+
+WITHOUT_EFFECT = {
+    ("deeprm", "kernel"): "only speed: kernels agree exactly (tests/sim)",
+    ("deeprm", "threads"): "only speed: parallel agrees with serial (tests/sim)",
+}
+"""(section, setting) -> why the results stay the same, and where that is tested."""
+
+NEEDS: dict[tuple[str, str], dict[str, object]] = {
+    ("DeepRMSettings", "episode_max_length"): {"episode_max_length": 200},
+    ("DeepRMSettings", "image_dtype"): {"representation": "image"},
+    ("DeepRMSettings", "image_colours"): {"representation": "image"},
+    ("DeepRMSettings", "max_track_since_new"): {"observe_since_arrival": True},
+    ("DeepRMSettings", "num_sequences"): {"sequence_length": 5},
+    ("DeepRMSettings", "drop_penalty"): {"backlog_size": 2, "num_job_slots": 2},
+    ("DeepRMSettings", "backlog_size"): {"num_job_slots": 2},
+}
+"""(class, setting) -> other values under which it can matter at all."""
+
+
+def another(cls: type[Settings], name: str) -> tuple[Settings, Settings]:
+    """Return two valid settings that differ in ``name`` only.
+
+    Raises:
+        AssertionError: none of the usual other values is valid.
+    """
+    first = cls.from_dict(NEEDS.get((cls.__name__, name), {}))
+    value = getattr(first, name)
+    for other in _others(cls.kinds()[name], value):
+        try:
+            return first, first.replace(**{name: other})
+        except UserError:
+            continue
+    raise AssertionError(f"found no other valid value for {name}; add what it needs to NEEDS")
+
+
+def _others(kind: object, value: object) -> list[object]:
+    choices: list[object] = []
+    for member in [kind, *typing.get_args(kind)]:
+        if typing.get_origin(member) is typing.Literal:
+            choices += [choice for choice in typing.get_args(member) if choice != value]
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, (int, float)):
+        return [*choices, value - 1, value + 1, value * 2, value / 2, value * 5, 0, 1, 3]
+    if hasattr(value, "__dataclass_fields__"):
+        return ["all"]
+    return [*choices, 1, 0.5, True, "none", None]
