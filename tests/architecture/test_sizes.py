@@ -14,7 +14,9 @@ MAX_FILE_LINES, MAX_FUNCTION_LINES, MAX_POSITIONAL, MAX_FRONT_DOOR_LINES = 600, 
 LONG_FUNCTIONS: dict[str, str] = {}
 """``path:function`` -> why it may be longer (Numba kernels that read top to bottom)."""
 
-MANY_ARGUMENTS: dict[str, str] = {}
+MANY_ARGUMENTS: dict[str, str] = {
+    "ppo/model.py:step": "tf.while_loop calls it with the loop's variables",
+}
 """``path:function`` -> why it takes more positional arguments."""
 
 VAGUE_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "base_trainer", "manager"}

@@ -1,5 +1,6 @@
 """The machinery of settings: values, layers, names, errors, exit codes."""
 
+import json
 from dataclasses import dataclass
 from typing import Literal
 
@@ -139,7 +140,9 @@ def test_a_shared_name_sets_both_classes():
 def test_layers_are_laid_in_order(tmp_path):
     toml = tmp_path / "run.toml"
     toml.write_text(
-        "num_nw = 6\nent_coef = 0.3\nseed = 5\n[learner]\nseed = 9\nhidden = [8]\n[quirks]\nsilent_drop = true\n"
+        "num_nw = 6\nent_coef = 0.3\nseed = 5\n"
+        "[learner]\nseed = 9\nhidden = [8]\n"
+        "[quirks]\nsilent_drop = true\n"
     )
     resolved = settle(f"--preset original --config {toml} --entropy_coef 0.4")
     cluster, learner = resolved[ClusterSettings], resolved[LearnerSettings]
@@ -237,8 +240,6 @@ def test_replace_validates_again():
     st.booleans(),
 )
 def test_settings_survive_json_and_the_command_line(rate, capacity, idle_limit, lingering):
-    import json
-
     settings = ClusterSettings(rate, capacity, 3, idle_limit, "physics", Switches(lingering))
     stored = json.loads(json.dumps(settings.to_dict()))
     assert ClusterSettings.from_dict(stored) == settings
