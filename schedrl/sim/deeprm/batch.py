@@ -1,0 +1,94 @@
+"""Whole batches of clusters in one call: load job sequences, step, observe.
+
+Each is a `Batch`: call it with `threads=1` (the default) for the loop in order, or with more. Observing takes
+`envs` [K], the environments to look at, and writes row k for environment envs[k].
+"""
+
+from numba import prange
+
+from schedrl.sim.jit import Batch, borrowed
+
+from . import kernel, observe
+from .state import ENDED, SEQUENCE
+
+
+@Batch
+def step(spec, at, ints, reals, words, actions, rewards):
+    """Take one decision in each environment that is not over; rewards [N] of the others become 0."""
+    ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
+    for n in prange(actions.shape[0]):
+        if ints[n, ENDED] == 0:
+            rewards[n] = kernel.step(spec, at, ints[n], reals[n], words[n], actions[n])
+        else:
+            rewards[n] = 0.0
+
+
+@Batch
+def load(spec, at, ints, reals, words, envs, numbers, arrival, duration, demand):
+    """Give environment envs[k] the k-th row of jobs as sequence number numbers[k], and reset it."""
+    ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
+    for k in prange(envs.shape[0]):
+        row = ints[envs[k]]
+        for j in range(at.jobs):
+            row[at.arrival + j] = arrival[k, j]
+            row[at.duration + j] = duration[k, j]
+            for r in range(spec.num_resources):
+                row[at.demand + j * spec.num_resources + r] = demand[k, j, r]
+        row[SEQUENCE] = numbers[k]
+        kernel.reset(spec, at, row, reals[envs[k]], words[envs[k]])
+
+
+@Batch
+def legal_actions(spec, at, ints, reals, words, envs, masks):
+    """Write the masks [K, S + 1]."""
+    ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
+    masks = borrowed(masks)
+    for k in prange(envs.shape[0]):
+        n = envs[k]
+        kernel.legal_actions(spec, at, ints[n], words[n], masks[k])
+
+
+@Batch
+def compact(spec, at, ints, reals, words, envs, masks, out):
+    """Write masks [K, S + 1] and the compact vectors [K, D]."""
+    ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
+    masks, out = borrowed(masks), borrowed(out)
+    for k in prange(envs.shape[0]):
+        n = envs[k]
+        kernel.legal_actions(spec, at, ints[n], words[n], masks[k])
+        observe.compact(spec, at, ints[n], out[k])
+
+
+@Batch
+def image(spec, at, ints, reals, words, envs, masks, scale, out):
+    """Write masks [K, S + 1] and the pictures [K, H, W]."""
+    ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
+    masks, out = borrowed(masks), borrowed(out)
+    for k in prange(envs.shape[0]):
+        n = envs[k]
+        kernel.legal_actions(spec, at, ints[n], words[n], masks[k])
+        observe.image(spec, at, ints[n], scale, out[k])
+
+
+@Batch
+def slots(spec, at, ints, reals, words, envs, masks, scale, cluster, queue, backlog):
+    """Write masks [K, S + 1] and the structured observation."""
+    ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
+    masks, cluster, queue, backlog = borrowed(masks), borrowed(cluster), borrowed(queue), borrowed(backlog)
+    for k in prange(envs.shape[0]):
+        n = envs[k]
+        kernel.legal_actions(spec, at, ints[n], words[n], masks[k])
+        observe.slots(spec, at, ints[n], words[n], scale, masks[k], cluster[k], queue[k], backlog[k])
+
+
+@Batch
+def decision_state(spec, at, ints, reals, words, envs, masks, startable, duration, demand, arrival, free, scalars):
+    """Write masks [K, S + 1] and what rules read."""
+    ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
+    for k in prange(envs.shape[0]):
+        n, mask = envs[k], masks[k]
+        kernel.legal_actions(spec, at, ints[n], words[n], mask)
+        observe.decision_state(
+            spec, at, ints[n], words[n], mask,
+            startable[k], duration[k], demand[k], arrival[k], free[k], scalars[k],
+        )  # fmt: skip

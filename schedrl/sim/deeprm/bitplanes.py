@@ -1,0 +1,88 @@
+"""Room on the machine as bits: one machine word for every amount of every resource.
+
+Bit h of word v of a resource says that at least v units are free in row h of the horizon. Whether a job fits
+is then an AND of one word per resource, the first start a few shifts (a run of `d` set bits is found by
+doubling: AND with itself shifted by 1, 2, 4, ...), and time passes by one shift. The words are an index over
+the counts, kept beside them; they need a horizon of at most 64 rows.
+"""
+
+import numpy as np
+
+from schedrl.sim.jit import leaf
+
+ONE = np.uint64(1)
+ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@leaf
+def low_bits(count):
+    """Return a word with the lowest `count` (0..64) bits set."""
+    return ALL if count >= 64 else (ONE << np.uint64(count)) - ONE
+
+
+@leaf
+def clear(spec, words):
+    """Make every amount free in every row."""
+    for k in range(words.shape[0]):
+        words[k] = low_bits(spec.horizon)
+
+
+@leaf
+def rows_that_fit(spec, at, ints, words, job):
+    """Return the word of rows in which the job's demand is free."""
+    word = ALL
+    for r in range(spec.num_resources):
+        demand = ints[at.demand + job * spec.num_resources + r]
+        if demand > ints[at.capacity + r]:
+            return np.uint64(0)
+        word &= words[r * (spec.max_capacity + 1) + demand]
+    return word
+
+
+@leaf
+def fits_at_once(spec, at, ints, words, job):
+    """Tell whether the job fits from row 0 to its end."""
+    rows = low_bits(ints[at.duration + job])
+    return (rows_that_fit(spec, at, ints, words, job) & rows) == rows
+
+
+@leaf
+def earliest_start(spec, at, ints, words, job, last):
+    """Find the first row from which the job fits for its whole duration, -1 if none up to row `last`."""
+    word = rows_that_fit(spec, at, ints, words, job)
+    duration = ints[at.duration + job]
+    length = 1
+    while 2 * length <= duration:
+        word &= word >> np.uint64(length)
+        length *= 2
+    word &= word >> np.uint64(duration - length)
+    start = 0
+    while start <= last and word:
+        if word & ONE:
+            return start
+        word >>= ONE
+        start += 1
+    return -1
+
+
+@leaf
+def book(spec, at, ints, words, job, offset):
+    """Take the job's demand out of rows `offset` to `offset + duration`."""
+    rows = low_bits(ints[at.duration + job]) << np.uint64(offset)
+    for r in range(spec.num_resources):
+        demand = ints[at.demand + job * spec.num_resources + r]
+        capacity = ints[at.capacity + r]
+        first = r * (spec.max_capacity + 1)
+        if demand > 0:
+            for v in range(first + 1, first + capacity - demand + 1):
+                words[v] = (words[v] & ~rows) | (words[v + demand] & rows)
+            for v in range(first + max(1, capacity - demand + 1), first + capacity + 1):
+                words[v] &= ~rows
+
+
+@leaf
+def advance(spec, words):
+    """Let one step pass: every word moves down a row and an empty row enters at the top."""
+    top = ONE << np.uint64(spec.horizon - 1)
+    for k in range(words.shape[0]):
+        words[k] = (words[k] >> ONE) | top

@@ -1,0 +1,304 @@
+"""One decision of one cluster, compiled: the rules of `reference.py` over a row of `State`.
+
+Every function takes `(spec, at, ints, reals, words)` or the first few of them: the physics, the layout and one
+environment's row of each array, so that a batch may be walked in order or by several threads. `counts.py` and
+`bitplanes.py` answer where a job fits; all else is here once.
+"""
+
+import numpy as np
+
+from schedrl.sim.jit import leaf
+
+from . import bitplanes, counts
+from .sequences import NEVER
+from .spec import CONTINUING, NO_LIMIT, NO_NEW_JOB
+from .state import (
+    BACKLOG,
+    BACKLOG_HEAD,
+    BACKLOG_WEIGHT,
+    BOOKED,
+    DECISIONS,
+    DROPPED,
+    ENDED,
+    IDLE_RUN,
+    IDLE_STEPS,
+    INT_HEADER,
+    NEXT_JOB,
+    NO_JOB,
+    NOT_STARTED,
+    OCCUPIED,
+    REJECTED,
+    RETURN,
+    RUNNING,
+    RUNNING_WEIGHT,
+    SEQUENCE,
+    SINCE_ARRIVAL,
+    SKIPPED,
+    SLOTS_WEIGHT,
+    TERMINATED,
+    TERMS,
+    TIME,
+    TRUNCATED,
+)
+
+_counts_earliest, _bits_earliest, _bits_at_once = counts.earliest_start, bitplanes.earliest_start, bitplanes.fits_at_once
+_first_clash = counts.first_clash
+_counts_book, _bits_book = counts.book, bitplanes.book
+_counts_advance, _bits_advance, _bits_clear = counts.advance, bitplanes.advance, bitplanes.clear
+
+
+@leaf
+def fits_now(spec, at, ints, words, job):
+    """Tell whether a job (NO_JOB: no) can start in this step and run to its end."""
+    if job == NO_JOB:
+        return False
+    if ints[at.duration + job] > spec.horizon - (1 if spec.off_by_one else 0):
+        return False
+    if spec.bitplanes:
+        return _bits_at_once(spec, at, ints, words, job)
+    return _first_clash(spec, at, ints, job, 0) < 0
+
+
+@leaf
+def bookable_at(spec, at, ints, words, job):
+    """Find the row in which the physics would start this job, -1 if it would not."""
+    if not spec.allow_reservation:
+        return 0 if fits_now(spec, at, ints, words, job) else -1
+    last = spec.horizon - ints[at.duration + job] - (1 if spec.off_by_one else 0)
+    if last < 0:
+        return -1
+    if spec.bitplanes:
+        return _bits_earliest(spec, at, ints, words, job, last)
+    return _counts_earliest(spec, at, ints, job, last)
+
+
+@leaf
+def legal_actions(spec, at, ints, words, mask):
+    """Write which actions are legal into `mask` [S + 1], the no-op last."""
+    startable = False
+    for slot in range(spec.num_slots):
+        job = ints[at.slot + slot]
+        now = fits_now(spec, at, ints, words, job)
+        startable |= now
+        mask[slot] = now
+        if spec.mask_physics and spec.allow_reservation and not now and job != NO_JOB:
+            mask[slot] = bookable_at(spec, at, ints, words, job) >= 0
+    limited = spec.idle_limit != NO_LIMIT and startable and ints[RUNNING] == 0
+    mask[spec.num_slots] = not limited or ints[IDLE_RUN] < spec.idle_limit
+
+
+@leaf
+def reset(spec, at, ints, reals, words):
+    """Empty the cluster and admit the jobs that arrive at time 0. The job columns must be loaded."""
+    number = ints[SEQUENCE]
+    ints[:INT_HEADER] = 0
+    ints[SEQUENCE] = number
+    reals[:] = 0.0
+    for j in range(at.jobs):
+        ints[at.finish + j] = -1
+        ints[at.booking + j] = -1
+        ints[at.start + j] = _first_state(spec, at, ints, j)
+        if ints[at.arrival + j] != NEVER:
+            reals[at.weight + j] = 1.0 if spec.count_jobs else 1.0 / ints[at.duration + j]
+    ints[at.slot : at.slot + spec.num_slots] = NO_JOB
+    for r in range(spec.num_resources):
+        first = at.free + r * spec.horizon
+        ints[first : first + spec.horizon] = ints[at.capacity + r]
+    ints[at.finishing : at.finishing + spec.horizon + 1] = 0
+    if spec.bitplanes:
+        _bits_clear(spec, words)
+    _admit(spec, at, ints, reals)
+
+
+@leaf
+def _first_state(spec, at, ints, job):
+    """Say whether a job will be let in; with the horizon's quirk on, those that never fit enter and wait."""
+    if spec.skip_first and ints[at.arrival + job] == 0:
+        return SKIPPED
+    if spec.off_by_one:
+        return NOT_STARTED
+    if ints[at.duration + job] > spec.horizon:
+        return REJECTED
+    for r in range(spec.num_resources):
+        if ints[at.demand + job * spec.num_resources + r] > ints[at.capacity + r]:
+            return REJECTED
+    return NOT_STARTED
+
+
+@leaf
+def _admit(spec, at, ints, reals):
+    """Let the jobs that arrive now into a slot, the backlog, or nowhere; return how many were dropped."""
+    dropped = 0
+    while ints[NEXT_JOB] < at.jobs and ints[at.arrival + ints[NEXT_JOB]] <= ints[TIME]:
+        job = ints[NEXT_JOB]
+        ints[NEXT_JOB] += 1
+        if ints[at.start + job] != NOT_STARTED:
+            continue
+        ints[SINCE_ARRIVAL] = 0
+        if ints[OCCUPIED] < spec.num_slots:
+            slot = at.slot
+            while ints[slot] != NO_JOB:
+                slot += 1
+            ints[slot] = job
+            ints[OCCUPIED] += 1
+            reals[SLOTS_WEIGHT] += reals[at.weight + job]
+        elif ints[BACKLOG] < spec.backlog_size:
+            if ints[BACKLOG] == 0:
+                ints[BACKLOG_HEAD] = job
+            ints[BACKLOG] += 1
+            reals[BACKLOG_WEIGHT] += reals[at.weight + job]
+        else:
+            ints[at.start + job] = DROPPED
+            dropped += 1
+    return dropped
+
+
+@leaf
+def step(spec, at, ints, reals, words, action):
+    """Take one decision. Return the reward; ENDED says whether and how the episode is over.
+
+    An empty slot, a job that cannot be booked and the no-op all let time pass.
+    """
+    ints[DECISIONS] += 1
+    if action < spec.num_slots:
+        job = ints[at.slot + action]
+        if job != NO_JOB:
+            offset = bookable_at(spec, at, ints, words, job)
+            if offset >= 0:
+                _book(spec, at, ints, reals, words, action, offset)
+                reals[TERMS : TERMS + 4] = 0.0
+                return 0.0
+    return _pass_time(spec, at, ints, reals, words)
+
+
+@leaf
+def _book(spec, at, ints, reals, words, slot, offset):
+    job = ints[at.slot + slot]
+    _counts_book(spec, at, ints, job, offset)
+    if spec.bitplanes:
+        _bits_book(spec, at, ints, words, job, offset)
+    finish = ints[TIME] + offset + ints[at.duration + job]
+    ints[at.start + job] = ints[TIME] + offset
+    ints[at.finish + job] = finish
+    ints[at.booking + job] = ints[BOOKED]
+    ints[BOOKED] += 1
+    if spec.lingering:
+        ints[at.run_list + ints[RUNNING]] = job
+    ints[RUNNING] += 1
+    weight = reals[at.weight + job]
+    ring = finish % (spec.horizon + 1)
+    ints[at.finishing + ring] += 1
+    reals[at.finishing_weight + ring] += weight
+    reals[RUNNING_WEIGHT] += weight
+    reals[SLOTS_WEIGHT] -= weight
+    _refill(at, ints, reals, slot)
+    if ints[OCCUPIED] == 0:
+        reals[SLOTS_WEIGHT] = 0.0  # no rounding error outlives an empty queue
+
+
+@leaf
+def _refill(at, ints, reals, slot):
+    """Move the head of the backlog into the slot that was freed."""
+    if ints[BACKLOG] == 0:
+        ints[at.slot + slot] = NO_JOB
+        ints[OCCUPIED] -= 1
+        return
+    job = ints[BACKLOG_HEAD]
+    ints[at.slot + slot] = job
+    ints[BACKLOG] -= 1
+    reals[SLOTS_WEIGHT] += reals[at.weight + job]
+    reals[BACKLOG_WEIGHT] -= reals[at.weight + job]
+    if ints[BACKLOG] == 0:
+        reals[BACKLOG_WEIGHT] = 0.0
+        return
+    job += 1
+    while ints[at.start + job] != NOT_STARTED:
+        job += 1
+    ints[BACKLOG_HEAD] = job
+
+
+@leaf
+def _pass_time(spec, at, ints, reals, words):
+    if ints[RUNNING] == 0 and _any_fits_now(spec, at, ints, words):
+        ints[IDLE_RUN] += 1
+        ints[IDLE_STEPS] += 1
+    else:
+        ints[IDLE_RUN] = 0
+    _counts_advance(spec, at, ints)
+    if spec.bitplanes:
+        _bits_advance(spec, words)
+    ints[TIME] += 1
+    ints[SINCE_ARRIVAL] += 1
+    _retire(spec, at, ints, reals)
+    ints[ENDED] = _ending(spec, ints)
+    dropped = _admit(spec, at, ints, reals) if ints[ENDED] == 0 else 0
+    reals[TERMS] = spec.delay_penalty * reals[RUNNING_WEIGHT]
+    reals[TERMS + 1] = spec.hold_penalty * reals[SLOTS_WEIGHT]
+    reals[TERMS + 2] = spec.dismiss_penalty * reals[BACKLOG_WEIGHT]
+    reals[TERMS + 3] = spec.drop_penalty * dropped
+    reward = reals[TERMS] + reals[TERMS + 1] + reals[TERMS + 2] + reals[TERMS + 3]
+    reals[RETURN] += reward
+    return reward
+
+
+@leaf
+def _any_fits_now(spec, at, ints, words):
+    for slot in range(spec.num_slots):
+        if fits_now(spec, at, ints, words, ints[at.slot + slot]):
+            return True
+    return False
+
+
+@leaf
+def _retire(spec, at, ints, reals):
+    """Take the jobs that finish now off the machine."""
+    if spec.lingering:
+        _retire_as_original(at, ints, reals)
+    else:
+        ring = ints[TIME] % (spec.horizon + 1)
+        ints[RUNNING] -= ints[at.finishing + ring]
+        reals[RUNNING_WEIGHT] -= reals[at.finishing_weight + ring]
+        ints[at.finishing + ring] = 0
+        reals[at.finishing_weight + ring] = 0.0
+    if ints[RUNNING] == 0:
+        reals[RUNNING_WEIGHT] = 0.0
+
+
+@leaf
+def _retire_as_original(at, ints, reals):
+    """Remove from the list while walking it: the job behind a removed one is not looked at in this step."""
+    i = 0
+    while i < ints[RUNNING]:
+        job = ints[at.run_list + i]
+        if ints[at.finish + job] <= ints[TIME]:
+            for k in range(at.run_list + i, at.run_list + ints[RUNNING] - 1):
+                ints[k] = ints[k + 1]
+            ints[RUNNING] -= 1
+            reals[RUNNING_WEIGHT] -= reals[at.weight + job]
+        i += 1
+
+
+@leaf
+def _ending(spec, ints):
+    if spec.termination == NO_NEW_JOB:
+        return TERMINATED if ints[TIME] >= spec.sequence_length else 0
+    if spec.termination == CONTINUING:
+        return TRUNCATED if ints[TIME] >= min(spec.episode_max_length, spec.sequence_length) else 0
+    empty = ints[RUNNING] == 0 and ints[OCCUPIED] == 0 and ints[BACKLOG] == 0
+    if ints[TIME] >= spec.sequence_length and empty:
+        return TERMINATED
+    return TRUNCATED if ints[TIME] > spec.episode_max_length else 0
+
+
+def check_actions(actions: np.ndarray, num_slots: int) -> None:
+    """Refuse an action outside [0, num_slots].
+
+    Raises:
+        ValueError: naming the first such action and its environment.
+    """
+    wrong = (actions < 0) | (actions > num_slots)
+    if wrong.any():
+        env = int(np.argmax(wrong))
+        raise ValueError(
+            f"action {int(actions[env])} of environment {env} is outside 0..{num_slots} ({num_slots} = no-op)"
+        )

@@ -1,0 +1,99 @@
+"""Job sequences as the simulator reads them: jobs in arrival order, padded to one length.
+
+The original stores an array per time step with at most one arrival each; a list of jobs is shorter, allows
+several arrivals in one step, and makes the job's index its identity.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from schedrl.settings import UserError
+
+if TYPE_CHECKING:
+    from schedrl.workload.types import Workload
+
+NEVER = np.iinfo(np.int32).max
+
+
+class Sequences(NamedTuple):
+    """X job sequences of at most J jobs over R resources."""
+
+    arrival: np.ndarray  # [X, J] int32 step, ascending; NEVER where there is no job
+    duration: np.ndarray  # [X, J] int32 steps
+    demand: np.ndarray  # [X, J, R] int32 units
+    steps: int  # arrivals are over from this step on
+
+    @property
+    def count(self) -> int:
+        """Number of sequences X."""
+        return self.arrival.shape[0]
+
+    def rows(self, index: np.ndarray | slice) -> Sequences:
+        """Take some of the sequences."""
+        return Sequences(self.arrival[index], self.duration[index], self.demand[index], self.steps)
+
+
+def from_steps(durations: np.ndarray, demands: np.ndarray) -> Sequences:
+    """Build sequences from arrays over time steps, the original's format.
+
+    Args:
+        durations: [X, T] or [T] whole steps, 0 = no arrival in that step.
+        demands: [X, T, R] or [T, R] whole units.
+
+    Raises:
+        UserError: shapes that do not belong together, fractions or negative numbers.
+    """
+    durations, demands = _whole("durations", durations), _whole("demands", demands)
+    if durations.ndim == 1:
+        durations, demands = durations[None], demands[None]
+    if durations.ndim != 2 or demands.ndim != 3 or demands.shape[:2] != durations.shape:
+        raise UserError(
+            f"durations must be [sequences, T] and demands [sequences, T, resources], "
+            f"got {list(durations.shape)} and {list(demands.shape)}"
+        )
+    present = durations > 0
+    num_jobs = max(1, int(present.sum(axis=1).max(initial=0)))
+    # A stable sort of "absent" puts the arrivals first and keeps their order.
+    order = np.argsort(~present, axis=1, kind="stable")[:, :num_jobs]
+    taken = np.take_along_axis(present, order, axis=1)
+    return Sequences(
+        arrival=np.where(taken, order, NEVER).astype(np.int32),
+        duration=np.take_along_axis(durations, order, axis=1).astype(np.int32),
+        demand=np.take_along_axis(demands, order[:, :, None], axis=1).astype(np.int32),
+        steps=durations.shape[1],
+    )
+
+
+def from_workload(workload: Workload) -> Sequences:
+    """Build one sequence from a workload whose times and demands are whole steps and units.
+
+    Raises:
+        UserError: a fraction, a duration of 0, or a gang (`instances` above 1): DeepRM has no such jobs.
+    """
+    arrival = _whole("arrival", workload.arrival)
+    duration = _whole("duration", workload.duration)
+    demand = _whole("demand", workload.demand)
+    if (duration < 1).any():
+        job = int(np.argmax(duration < 1))
+        raise UserError(f"job {workload.id[job]} has duration 0; DeepRM needs at least 1 step, round it up")
+    if (np.asarray(workload.instances) != 1).any():
+        raise UserError("DeepRM has no gangs: every job must have instances = 1; split or merge them first")
+    return Sequences(
+        arrival[None].astype(np.int32),
+        duration[None].astype(np.int32),
+        demand[None].astype(np.int32),
+        steps=int(arrival.max(initial=0)) + 1,
+    )
+
+
+def _whole(name: str, values: np.ndarray) -> np.ndarray:
+    values = np.asarray(values)
+    rounded = np.rint(values)
+    if not np.array_equal(rounded, values):
+        raise UserError(f"{name} must be whole numbers for DeepRM, got {values[rounded != values][0]}; round first")
+    if (rounded < 0).any():
+        raise UserError(f"{name} must not be negative, got {rounded.min():g}")
+    return rounded.astype(np.int64)

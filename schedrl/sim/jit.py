@@ -1,0 +1,80 @@
+"""One way to compile: cached on disk, under a folder named by the source of all kernels.
+
+Numba checks only the file of the function itself, so a cache would survive a change in a function that it
+calls from another file. A folder per state of the sources cannot be stale.
+"""
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from types import FunctionType
+
+import numba
+from numba import types
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
+
+PACKAGE = Path(__file__).resolve().parent.parent
+
+
+def _cache_dir() -> str:
+    digest = hashlib.sha256(numba.__version__.encode())
+    for folder in ("sim", "heuristics"):
+        for source in sorted((PACKAGE / folder).rglob("*.py")):
+            digest.update(source.read_bytes())
+    base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "schedrl"
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+        writable = os.access(base, os.W_OK)
+    except OSError:
+        writable = False
+    if not writable:
+        base = Path(tempfile.gettempdir()) / f"schedrl-{os.getuid() if hasattr(os, 'getuid') else 'cache'}"
+    return str(base / digest.hexdigest()[:16])
+
+
+if "NUMBA_CACHE_DIR" not in os.environ:
+    numba.config.CACHE_DIR = _cache_dir()
+
+njit = partial(numba.njit, cache=True, error_model="numpy")
+leaf = partial(numba.njit, cache=True, error_model="numpy", forceinline=True)
+
+
+@intrinsic
+def borrowed(typingctx, array):  # noqa: ANN001, ANN201, D417
+    """Return the array without its reference count, for the length of a call whose caller holds it.
+
+    Handing rows of it to functions then costs no atomic increments, which otherwise take most of a decision.
+    """
+
+    def codegen(context, builder, signature, args):  # noqa: ANN001, ANN202
+        value = make_array(signature.return_type)(context, builder, args[0])
+        value.meminfo = context.get_constant_null(types.MemInfoPointer(types.voidptr))
+        return value._getvalue()
+
+    return array(array), codegen
+
+
+class Batch:
+    """A loop over environments in two compiled forms: in order, and over several threads.
+
+    Write the loop with `numba.prange`. Its body must call plain compiled functions: bodies built from
+    functions inlined into the loop have silently computed wrong results.
+    """
+
+    def __init__(self, loop: Callable) -> None:
+        self.serial = njit(loop)
+        # Numba's cache knows a function by its name alone, not by its options.
+        twin = FunctionType(loop.__code__, loop.__globals__, loop.__name__ + "_parallel", loop.__defaults__)
+        twin.__qualname__ = loop.__qualname__ + "_parallel"
+        self.parallel = njit(parallel=True)(twin)
+
+    def __call__(self, *args: object, threads: int = 1) -> object:
+        """Run over `threads` threads; 1 needs no thread pool at all."""
+        if threads == 1:
+            return self.serial(*args)
+        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+        return self.parallel(*args)
