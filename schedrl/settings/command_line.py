@@ -17,6 +17,7 @@ is one flag and sets both. A TOML file holds settings at its top level, or in ta
 import argparse
 import functools
 import os
+import select
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -254,6 +255,15 @@ def check_folder_writable(path: str | os.PathLike[str], flag: str = "--output_di
     return folder
 
 
+def _stdout_closed() -> bool:
+    """Tell whether whoever read our output (``| head``) has gone; if so, let nothing more go there."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)  # the kernel reports errors whether asked for or not
+    if gone := any(event & select.POLLERR for _, event in poll.poll(0)):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return gone
+
+
 def main_guard(main: Callable[..., int | None]) -> Callable[..., int]:
     """Wrap a command line's ``main(argv=None)``: its errors become one line on stderr and an exit code.
 
@@ -271,5 +281,9 @@ def main_guard(main: Callable[..., int | None]) -> Callable[..., int]:
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)
             return INTERRUPTED
+        except BrokenPipeError:
+            if not _stdout_closed():
+                raise
+            return 0
 
     return guarded

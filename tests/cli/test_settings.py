@@ -1,6 +1,8 @@
 """The machinery of settings: values, layers, names, errors, exit codes."""
 
 import json
+import subprocess
+import sys
 from dataclasses import dataclass
 from typing import Literal
 
@@ -263,6 +265,12 @@ def test_exit_codes(capsys):
     assert main_guard(lambda argv: stop())([]) == 130
     with pytest.raises(ZeroDivisionError):
         main_guard(lambda argv: 1 // 0)([])
+
+
+def test_a_reader_that_leaves_early_is_no_error(root):
+    command = f"{sys.executable} parameters.py --glossary | true; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], cwd=root, capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("0\n", "")
 
 
 def test_a_folder_is_checked_without_touching_the_disk(tmp_path):
