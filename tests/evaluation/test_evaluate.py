@@ -1,0 +1,163 @@
+"""Playing policies: what is played, by which rules, and that playing leaves no trace (case 34)."""
+
+import numpy as np
+import pytest
+
+from schedrl.evaluation import evaluate, steady_state
+from schedrl.evaluation.evaluate import sequences_of
+from schedrl.evaluation.steady_state import Windows, continuing
+from schedrl.settings import UserError
+from tests.evaluation.outcomes import random_outcome
+
+DeepRMSettings = pytest.importorskip("schedrl.envs.deeprm.settings").DeepRMSettings
+SETTINGS = DeepRMSettings(arrival_rate=0.5, idle_limit=0)
+FEW = 40
+
+
+class Rule:
+    """A stand-in heuristic that records the settings it was run with."""
+
+    representation = "state"
+
+    def __init__(self, name="rule"):
+        self.name = name
+
+    def run(self, settings, sequences):
+        self.settings, self.sequences = settings, sequences
+        return random_outcome(0, sequences.count)
+
+
+class FirstLegal:
+    """A learned policy's stand-in: the first legal action, or any legal one when sampling."""
+
+    representation = "slots"
+
+    def reseed(self, seed):
+        self.rng = np.random.default_rng(seed)
+
+    def predict(self, obs, deterministic=True):
+        mask = np.asarray(obs["action_mask"])
+        return (mask if deterministic else mask * self.rng.random(mask.shape)).argmax(axis=-1)
+
+
+def test_heuristics_play_by_their_own_idle_limit():
+    rules = {"sjf": Rule("sjf"), "tsl": Rule("tsl"), "defer": Rule("defer")}
+    evaluation = evaluate({}, SETTINGS, num_sequences=3, baselines=rules)
+    assert [run.idle_limit for run in evaluation.runs] == [0, None, None]
+    assert rules["tsl"].settings.idle_limit is None
+    assert all(run.mode == "rule" for run in evaluation.runs)
+    assert not evaluation.compare("sjf", "tsl").comparable
+
+
+def test_overrides_are_stated():
+    evaluation = evaluate(
+        {"a": Rule()},
+        SETTINGS,
+        num_sequences=3,
+        baselines={},
+        overrides={"a": {"idle_limit": 5, "mask": "physics"}},
+    )
+    assert (evaluation.run("a").idle_limit, evaluation.run("a").mask) == (5, "physics")
+
+
+def test_everyone_gets_the_same_unseen_sequences():
+    a, b = Rule(), Rule()
+    evaluate({"a": a, "b": b}, SETTINGS, num_sequences=5, seed=3, baselines={})
+    assert a.sequences is b.sequences
+    assert a.sequences.count == 5
+    validation = sequences_of(SETTINGS, 5, 3, "validation")
+    assert not np.array_equal(a.sequences.duration[:, :5], validation.duration[:, :5])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"modes": ("greedy", "best")},
+        {"modes": ()},
+        {"num_sequences": 0},
+        {"family": "tests"},
+        {"policies": {}},
+        {"baselines": ["sjff"]},
+    ],
+)
+def test_bad_input_is_refused(wrong):
+    arguments = {"policies": {"a": Rule()}, "num_sequences": 2, "baselines": []} | wrong
+    with pytest.raises(UserError):
+        evaluate(arguments.pop("policies"), SETTINGS, **arguments)
+
+
+def test_windows_are_validated_and_never_stop():
+    with pytest.raises(UserError, match="first"):
+        Windows(first=1500, last=300)
+    settings = continuing(SETTINGS, Windows(steps=100, first=10, last=50))
+    assert (settings.termination, settings.sequence_length) == ("continuing", 100)
+
+
+# -- with the real heuristics and the real environment ----------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def real():
+    pytest.importorskip("schedrl.heuristics")
+    pytest.importorskip("schedrl.envs.deeprm.play")
+    return evaluate({"first": FirstLegal()}, SETTINGS, num_sequences=FEW, baselines=("sjf", "packer", "tsl"))
+
+
+def test_case_34_two_runs_are_identical_and_global_state_is_untouched(real):
+    before = np.random.get_state()  # noqa: NPY002  the old global generator is what is tested
+    again = evaluate({"first": FirstLegal()}, SETTINGS, num_sequences=FEW, baselines=("sjf", "packer", "tsl"))
+    after = np.random.get_state()  # noqa: NPY002
+    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+    assert again.summaries == real.summaries
+    assert again.comparisons == real.comparisons
+    for one, two in zip(real.runs, again.runs, strict=True):
+        assert np.array_equal(one.outcome.start, two.outcome.start)
+
+
+def test_every_job_of_every_sequence_is_accounted_for(real):
+    arrived = {summary.arrived for summary in real.summaries.values()}
+    assert arrived == {int((sequences_of(SETTINGS, FEW).duration > 0).sum())}
+    for run in real.runs:
+        summary = real.summaries[run.label]
+        assert summary.complete, run.label
+        done = run.outcome.status == 1
+        assert np.array_equal(run.outcome.finish[done], (run.outcome.start + run.outcome.duration)[done])
+        assert summary.mean_return == pytest.approx(-summary.mean * summary.arrived / summary.episodes)
+
+
+def test_sjf_beats_packer(real):
+    assert real.compare("sjf", "packer").verdict == "better"
+    assert real.run("first", "greedy").outcome is not real.run("first", "sampled").outcome
+
+
+def test_case_34_the_future_is_not_seen():
+    """Change every job that arrives after time T: all decisions before T stay the same, bit by bit."""
+    pytest.importorskip("schedrl.envs.deeprm.play")
+    change, family = 25, sequences_of(SETTINGS, FEW)
+    later = (family.arrival >= change) & (family.duration > 0)
+    other = family._replace(
+        duration=np.where(later, 16 - family.duration, family.duration).astype(np.int32),
+        demand=np.where(later[:, :, None], 11 - family.demand, family.demand).astype(np.int32),
+    )
+    policies = {"first": FirstLegal()}
+    runs = [
+        evaluate(policies, SETTINGS, sequences=given, baselines=("sjf", "sjf_hold", "tetris")).runs
+        for given in (family, other)
+    ]
+    for one, two in zip(*runs, strict=True):
+        started = [np.where(run.outcome.start < change, run.outcome.start, -1) for run in (one, two)]
+        known = family.arrival < change
+        assert np.array_equal(started[0][known], started[1][known]), one.label
+
+
+def test_steady_state_counts_the_window_only():
+    pytest.importorskip("schedrl.heuristics")
+    windows = Windows(steps=300, first=50, last=200, num_windows=8)
+    settings = SETTINGS.replace(load=0.5)
+    evaluation = steady_state({}, settings, windows, baselines=("sjf", "tetris"))
+    sequences = sequences_of(continuing(settings, windows), 8)
+    inside = (sequences.arrival >= 50) & (sequences.arrival < 200)
+    for summary in evaluation.summaries.values():
+        assert summary.arrived == inside.sum()
+        assert summary.dropped == 0
+        assert 1 < summary.mean < 10
