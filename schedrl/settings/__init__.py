@@ -7,7 +7,8 @@ once:
 * ``base``: ``Settings``, the frozen dataclass with a docstring under each field, and ``UserError``;
 * ``values``: text and TOML values to the annotated type and back;
 * ``names``: other spellings of a name (other libraries, the original DeepRM), nearest names;
-* ``command_line``: parser, presets, ``--config file.toml``, exit codes.
+* ``command_line``: parser, presets, ``--config file.toml``;
+* ``guard``: exit codes, and folders checked before anything is written.
 """
 
 from schedrl.settings.base import Settings, UserError, one_of
@@ -15,13 +16,12 @@ from schedrl.settings.command_line import (
     Parser,
     Resolved,
     add_arguments,
-    check_folder_writable,
-    main_guard,
     peek,
     preset_values,
     presets_of,
     resolve,
 )
+from schedrl.settings.guard import check_folder_writable, main_guard
 from schedrl.settings.names import ALIASES, LEGACY, nearest
 
 __all__ = [

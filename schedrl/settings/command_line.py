@@ -1,4 +1,4 @@
-"""Command lines generated from settings: parser, presets, ``--config file.toml``, exit codes.
+"""Command lines generated from settings: parser, presets, ``--config file.toml``.
 
 A command line is written so::
 
@@ -15,12 +15,10 @@ is one flag and sets both. A TOML file holds settings at its top level, or in ta
 """
 
 import argparse
-import functools
 import os
-import select
 import sys
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
@@ -31,9 +29,6 @@ from schedrl.settings.values import describe, show
 
 S = TypeVar("S", bound=Settings)
 Presets = Mapping[str, Mapping[str, Any]]
-
-BAD_INPUT, INTERRUPTED = 2, 130
-"""Exit codes, with 0 (ok), 1 (failure) and 42 (preempted: checkpoint saved, run again)."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -128,13 +123,16 @@ def presets_of(*classes: type[Settings]) -> dict[str, dict[str, Any]]:
     return joined
 
 
-def preset_values(name: str | None, presets: Presets) -> dict[str, Any]:
-    """Return the overrides of the preset ``name``, none for None.
+def preset_values(names: str | None, presets: Presets) -> dict[str, Any]:
+    """Return the overrides of a preset, or of several (``a,b``; a later one wins); none for None.
 
     Raises:
         UserError: there is no such preset; the nearest are listed.
     """
-    return {} if name is None else dict(presets[one_of("preset", name, presets)])
+    values: dict[str, Any] = {}
+    for name in names.split(",") if names is not None else ():
+        values |= presets[one_of("preset", name.strip(), presets)]
+    return values
 
 
 def add_arguments(parser: Parser, *classes: type[Settings], presets: Presets | None = None) -> None:
@@ -146,7 +144,7 @@ def add_arguments(parser: Parser, *classes: type[Settings], presets: Presets | N
     presets = presets_of(*classes) if presets is None else presets
     taken = parser.flags()
     if presets and "--preset" not in taken:
-        parser.add_argument("--preset", metavar="NAME", help=f"one of: {', '.join(sorted(presets))}")
+        parser.add_argument("--preset", metavar="NAME", help=f"one or more of: {', '.join(sorted(presets))}")
     if "--config" not in taken:
         parser.add_argument("--config", metavar="FILE", help="a TOML file of settings")
     for cls in classes:
@@ -236,54 +234,3 @@ def peek(argv: Iterable[str] | None, **defaults: str) -> argparse.Namespace:
         if getattr(found, name) is None:
             setattr(found, name, str(stored.get(name, default)))
     return found
-
-
-def check_folder_writable(path: str | os.PathLike[str], flag: str = "--output_dir") -> Path:
-    """Return ``path`` if files can be made in it, or if it can be made; nothing changes on disk.
-
-    Raises:
-        UserError: it is a file, lies under one, or its nearest existing parent can't be written.
-    """
-    folder = Path(path).expanduser()
-    parent = folder.absolute()
-    while not parent.exists() and parent != parent.parent:
-        parent = parent.parent
-    if not parent.is_dir():
-        raise UserError(f"{flag} {folder}: {parent} is a file, not a folder; choose another folder")
-    if not os.access(parent, os.W_OK | os.X_OK):
-        raise UserError(f"{flag} {folder}: no permission to write in {parent}; choose another folder")
-    return folder
-
-
-def _stdout_closed() -> bool:
-    """Tell whether whoever read our output (``| head``) has gone; if so, let nothing more go there."""
-    poll = select.poll()
-    poll.register(sys.stdout.fileno(), 0)  # the kernel reports errors whether asked for or not
-    if gone := any(event & select.POLLERR for _, event in poll.poll(0)):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return gone
-
-
-def main_guard(main: Callable[..., int | None]) -> Callable[..., int]:
-    """Wrap a command line's ``main(argv=None)``: its errors become one line on stderr and an exit code.
-
-    ``UserError`` -> ``error: ...`` and 2; Ctrl-C -> 130; None -> 0. Anything else is our bug: a traceback
-    and 1.
-    """
-
-    @functools.wraps(main)
-    def guarded(argv: Iterable[str] | None = None) -> int:
-        try:
-            return main(None if argv is None else list(argv)) or 0
-        except UserError as error:
-            print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
-            return BAD_INPUT
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            return INTERRUPTED
-        except BrokenPipeError:
-            if not _stdout_closed():
-                raise
-            return 0
-
-    return guarded

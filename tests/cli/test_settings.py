@@ -279,11 +279,14 @@ def test_a_folder_is_checked_without_touching_the_disk(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     with pytest.raises(UserError, match="is a file"):
         check_folder_writable(tmp_path / "file" / "new")
+    with pytest.raises(UserError, match="can't write in"):
+        check_folder_writable("/proc/new")
 
 
 def test_presets_by_name():
     assert preset_values(None, PRESETS) == {}
     assert preset_values("original", PRESETS) == PRESETS["original"]
+    assert preset_values("a, b", {"a": {"x": 1, "y": 1}, "b": {"x": 2}}) == {"x": 2, "y": 1}
 
 
 def test_nearest_ignores_case():

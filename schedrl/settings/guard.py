@@ -1,0 +1,74 @@
+"""What stands around a command line's ``main``: errors as one line and an exit code, folders checked first.
+
+Apart from ``command_line`` because it has nothing to do with settings.
+"""
+
+import functools
+import os
+import select
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from schedrl.settings.base import UserError
+
+BAD_INPUT, INTERRUPTED = 2, 130
+"""Exit codes, with 0 (ok), 1 (failure) and 42 (preempted: checkpoint saved, run again)."""
+
+
+def check_folder_writable(path: str | os.PathLike[str], flag: str = "--output_dir") -> Path:
+    """Return ``path`` if files can be made in it, or if it can be made; leaves nothing on disk.
+
+    Raises:
+        UserError: it is a file, lies under one, or its nearest existing parent can't be written.
+    """
+    folder = Path(path).expanduser()
+    parent = folder.absolute()
+    while not parent.exists() and parent != parent.parent:
+        parent = parent.parent
+    if not parent.is_dir():
+        raise UserError(f"{flag} {folder}: {parent} is a file, not a folder; choose another folder")
+    try:
+        # Only trying tells: permission bits say nothing to root, nor of read-only or virtual file systems.
+        with tempfile.TemporaryDirectory(prefix=".schedrl-probe-", dir=parent):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"{flag} {folder}: can't write in {parent} ({error.strerror}); choose another"
+        ) from None
+    return folder
+
+
+def _stdout_closed() -> bool:
+    """Tell whether whoever read our output (``| head``) has gone; if so, let nothing more go there."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)  # the kernel reports errors whether asked for or not
+    if gone := any(event & select.POLLERR for _, event in poll.poll(0)):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return gone
+
+
+def main_guard(main: Callable[..., int | None]) -> Callable[..., int]:
+    """Wrap a command line's ``main(argv=None)``: its errors become one line on stderr and an exit code.
+
+    ``UserError`` -> ``error: ...`` and 2; Ctrl-C -> 130; None -> 0. Anything else is our bug: a traceback
+    and 1.
+    """
+
+    @functools.wraps(main)
+    def guarded(argv: Iterable[str] | None = None) -> int:
+        try:
+            return main(None if argv is None else list(argv)) or 0
+        except UserError as error:
+            print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+            return BAD_INPUT
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            return INTERRUPTED
+        except BrokenPipeError:
+            if not _stdout_closed():
+                raise
+            return 0
+
+    return guarded
