@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -279,8 +280,9 @@ def test_a_folder_is_checked_without_touching_the_disk(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
     with pytest.raises(UserError, match="is a file"):
         check_folder_writable(tmp_path / "file" / "new")
-    with pytest.raises(UserError, match="can't write in"):
-        check_folder_writable("/proc/new")
+    if Path("/proc").is_dir():  # a file system that even root can't write
+        with pytest.raises(UserError, match="can't write in"):
+            check_folder_writable("/proc/new")
 
 
 def test_presets_by_name():
