@@ -1,16 +1,16 @@
 """Where jobs come from: the front door to workloads.
 
-| name               | what it gives                                            | when to use                   |
-|--------------------|----------------------------------------------------------|-------------------------------|
-| `workload`         | a `Workload` of a named distribution and load            | one list of jobs to look at   |
-| `Workload`         | jobs as validated, read-only arrays, sorted by arrival  | to bring jobs of your own     |
-| `Resource`         | name and unit of a resource                              | with `Workload`               |
-| `UNKNOWN`          | marks a time that is not known                           | with `Workload`               |
-| `DISTRIBUTIONS`    | the names that `workload` takes                          | to list them                  |
-| `DeepRMJobs`       | settings of DeepRM's jobs: sizes, arrivals, load         | to change them                |
-| `SequenceStream`   | numbered job sequences, as many as you like              | training, choosing, claiming  |
-| `FAMILIES`         | the three disjoint families: train, validation, test     | with `SequenceStream`         |
-| `legacy_sequences` | the original DeepRM's jobs, same seed, same jobs         | comparison with old results   |
+| name               | what it gives                                           | when to use                |
+|--------------------|---------------------------------------------------------|----------------------------|
+| `workload`         | a `Workload` of a named distribution and load           | one list of jobs           |
+| `Workload`         | jobs as validated, read-only arrays, sorted by arrival  | to bring jobs of your own  |
+| `Resource`         | name and unit of a resource                             | with `Workload`            |
+| `UNKNOWN`          | marks a time that is not known                          | with `Workload`            |
+| `DISTRIBUTIONS`    | the names that `workload` takes                         | to list them               |
+| `DeepRMJobs`       | settings of DeepRM's jobs: sizes, arrivals, load        | to change them             |
+| `SequenceStream`   | numbered job sequences, as many as you like             | train, choose, claim       |
+| `FAMILIES`         | the three disjoint families: train, validation, test    | with `SequenceStream`      |
+| `legacy_sequences` | the original DeepRM's jobs, same seed, same jobs        | compare with old results   |
 
 `python job_distribution.py` prints a short tour; `python job_distribution.py --help` lists the settings.
 """

@@ -44,12 +44,12 @@ def compact(sim: ReferenceSimulator) -> np.ndarray:
     horizon, resources = sim.spec.horizon, range(sim.spec.num_resources)
     remaining = [len(sim.running)] * horizon
     for job in sim.running:
-        # A job that lingers has a negative row here and counts from the end of the horizon, as in the original.
+        # A job that lingers has a negative row here, which counts from the horizon's end as in the original.
         for row in range(horizon)[job.finish - sim.time :]:
             remaining[row] -= 1
     values = remaining + [row[resource] for resource in resources for row in sim.free]
-    for job in sim.slots:
-        values += (job.duration, *job.demand) if job else (0,) * (1 + len(resources))
+    for waiting in sim.slots:
+        values += (waiting.duration, *waiting.demand) if waiting else (0,) * (1 + len(resources))
     return np.array([*values, len(sim.backlog)], np.float32)
 
 
