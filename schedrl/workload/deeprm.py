@@ -117,9 +117,10 @@ class DeepRMJobs(Settings):
         if self.load is None:
             return self.arrival_rate
         highest = float(self.expected_load(1.0).max())
+        shown = np.floor(highest * 1000 + 1e-6) / 1000  # never more than what is accepted
         self.check(
             self.load <= highest + 1e-12,
-            f"load {self.load:g} needs more than one arrival per step; at most {highest:.3g} with these jobs "
+            f"load {self.load:g} needs more than one arrival per step; at most {shown:g} with these jobs "
             "(lower capacity, or raise max_job_duration or max_job_demand, for more)",
         )
         return min(1.0, self.load / highest)
