@@ -113,6 +113,7 @@ def test_usage_over_time():
 
 def test_window_counts_by_arrival():
     summary = summarise(make_outcome(CASE_28, 20), window=(5, 7))
+    assert summarise(make_outcome(CASE_28, 20), window=(1, 6)).arrived == 1
     assert (summary.arrived, summary.finished, summary.unfinished) == (2, 1, 1)
     assert summary.mean == (7.5 + 1) / 2
 
