@@ -25,11 +25,11 @@ Observation = Mapping[str, np.ndarray]
 
 
 class ActorCritic:
-    """Weights, normaliser and the compiled functions `act` and `values`.
+    """Weights and normaliser; `act` and `values` for the collector, `forward` for losses.
 
     Args:
         observation_space: of one environment; leaves and `action_mask [A]`.
-        settings: network, widths, normalising, compilation.
+        settings: network, widths, normalising.
         seed: of the initial weights and of action sampling.
         representation: what the environment calls this observation; exported policies repeat it.
     """
@@ -53,9 +53,7 @@ class ActorCritic:
             name: (tf.Variable(mean, name=f"mean_{name}"), tf.Variable(inverse, name=f"inverse_std_{name}"))
             for name, (mean, inverse) in self.normaliser.scale().items()
         }
-        spec = self.observation_spec()
-        self._act = self.compile(self._act_graph, [spec, tf.TensorSpec([2], tf.int32)])
-        self._values = self.compile(self._value_graph, [spec])
+        self.acting = self.policy()
 
     # -- graph code ----------------------------------------------------------------------------------------------
 
@@ -89,38 +87,31 @@ class ActorCritic:
             leaves[name] = leaf / 255.0 if dtype == "uint8" else leaf
         return self.network.forward(self.ops, networks.unpack(self.ops, weights, self.shapes), leaves)
 
-    def _act_graph(self, obs: Mapping[str, Any], seed: Any) -> tuple[Any, Any, Any]:
-        logits, value = self.forward(self.weights, self.normalise(obs))
-        action = distributions.sample(logits, obs[MASK], seed)
-        log_prob = distributions.log_prob_of(distributions.log_probs(logits, obs[MASK]), action)
-        return action, log_prob, value
-
-    def _value_graph(self, obs: Mapping[str, Any]) -> Any:
-        return self.forward(self.weights, self.normalise(obs))[1]
-
     # -- host code -----------------------------------------------------------------------------------------------
 
     def act(self, obs: Observation, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Sample for a batch; return actions int32, their log-probabilities and values, each `[B]`.
 
-        The draw depends on the run's seed and `step` only, so that a resumed run repeats it.
+        Runs in NumPy: at a few hundred rows a call into TensorFlow costs more than the network. The draw depends on
+        the run's seed and `step` only, so that a resumed run repeats it.
         """
-        action, log_prob, value = self._act(dict(obs), np.array([self.seed & 0x7FFFFFFF, step], np.int32))
-        return action.numpy(), log_prob.numpy(), value.numpy()
+        return self.acting.sample(obs, self.seed, step)
 
     def values(self, obs: Observation) -> np.ndarray:
         """Return V(obs) `[B]`."""
-        return self._values(dict(obs)).numpy()
+        return self.acting.forward(obs)[1]
 
     def update_normaliser(self, obs: Observation) -> None:
         """Merge observations `[..., *leaf]` into the running statistics."""
         self.normaliser.update(obs)
-        self._assign_scale()
+        self.refresh()
 
-    def _assign_scale(self) -> None:
+    def refresh(self) -> None:
+        """Let acting, and the graphs, use the present weights and statistics; call it after each update."""
         for name, (mean, inverse) in self.normaliser.scale().items():
             self._scale[name][0].assign(mean)
             self._scale[name][1].assign(inverse)
+        self.acting = self.policy()
 
     def state(self) -> dict[str, Any]:
         """Return weights and statistics for a checkpoint, with the shapes they fit."""
@@ -135,7 +126,7 @@ class ActorCritic:
         check_shapes(state["spec"], self.spec(), "the checkpoint")
         self.weights.assign(state["weights"])
         self.normaliser.load_state(state)
-        self._assign_scale()
+        self.refresh()
 
     def spec(self) -> dict[str, Any]:
         """Return what is needed to rebuild the network without TensorFlow, in JSON's types."""

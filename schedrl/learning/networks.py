@@ -75,11 +75,12 @@ class SlotNetwork:
         queue = obs["queue"]
         embed = ops.relu(dense(w, "embed", ops.reshape(queue, (-1, queue.shape[-1]))))  # [B*S, width]
         width = embed.shape[-1]
-        pooled = ops.mean(ops.reshape(embed, (-1, slots, width)), 1)
+        pooled = ops.middle_mean(ops.reshape(embed, (-1, slots, width)))
         state = ops.relu(dense(w, "state", ops.concat([*flat(ops, obs, self.others), pooled])))
         own = ops.reshape(embed @ w["slot_hidden/kernel"], (-1, slots, width))
         context = ops.reshape(dense(w, "state_hidden", state), (-1, 1, width))
-        score = dense(w, "score", ops.reshape(ops.relu(own + context), (-1, width)))
+        own += context
+        score = dense(w, "score", ops.reshape(ops.relu(own), (-1, width)))
         logits = ops.concat([ops.reshape(score, (-1, slots)), dense(w, "noop", state)])
         value = dense(w, "value", ops.relu(dense(w, "value_hidden", state)))
         return logits, ops.reshape(value, (-1,))
@@ -123,7 +124,9 @@ def make_network(
 
 def dense(w: Mapping[str, Any], name: str, x: Any) -> Any:
     """Apply one dense layer to `x [B, inputs]`."""
-    return x @ w[f"{name}/kernel"] + w[f"{name}/bias"]
+    y = x @ w[f"{name}/kernel"]
+    y += w[f"{name}/bias"]  # in place under NumPy, a plain sum under TensorFlow
+    return y
 
 
 def flat(ops: Any, obs: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
@@ -174,10 +177,15 @@ def _numpy_split(vector: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
     return np.split(vector, np.cumsum(sizes)[:-1])
 
 
+def _numpy_middle_mean(x: np.ndarray) -> np.ndarray:
+    weights = np.full((1, x.shape[1]), 1.0 / x.shape[1], x.dtype)
+    return np.matmul(weights, x)[:, 0]  # several times faster than x.mean(1)
+
+
 NUMPY = SimpleNamespace(
-    relu=lambda x: np.maximum(x, 0),
+    relu=lambda x: np.maximum(x, 0, out=x),  # in place: its argument is always a fresh product
     concat=lambda parts: np.concatenate(parts, axis=-1),
-    mean=lambda x, axis: x.mean(axis, dtype=np.float32),
+    middle_mean=_numpy_middle_mean,
     reshape=lambda x, shape: x.reshape(shape),
     split=_numpy_split,
     sum=np.sum,
@@ -195,7 +203,7 @@ def tensorflow_ops() -> SimpleNamespace:
     return SimpleNamespace(
         relu=tf.nn.relu,
         concat=concat,
-        mean=tf.reduce_mean,
+        middle_mean=lambda x: tf.reduce_mean(x, axis=1),
         reshape=tf.reshape,
         split=tf.split,
         sum=tf.reduce_sum,

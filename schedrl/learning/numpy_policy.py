@@ -82,6 +82,23 @@ class NumpyPolicy:
         actions = logits.argmax(axis=-1)
         return int(actions[0]) if single else actions
 
+    def sample(self, obs: Mapping[str, Any], seed: int, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sample for a batch, statelessly; return actions int32, log-probabilities and values, each `[B]`.
+
+        The noise is a function of `(seed, step)` alone (a counter-based generator), so that nothing need be saved.
+        """
+        logits, values = self.forward(obs)
+        noise = np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, step]))
+        # Exponential races: the first arrival among rates exp(logit) is the Gumbel-max sample.
+        logits -= logits.max(axis=-1, keepdims=True)
+        rates = np.exp(logits)
+        clocks = noise.standard_exponential(logits.shape, dtype=np.float32)
+        with np.errstate(divide="ignore"):
+            actions = np.argmin(clocks / rates, axis=-1)
+        rows = np.arange(len(actions))
+        log_probs = logits[rows, actions] - np.log(rates.sum(axis=-1))
+        return actions.astype(np.int32), log_probs, values
+
     def scores(self, obs: Mapping[str, Any]) -> np.ndarray:
         """Return the logits, `[A]` or `[B, A]`; -inf where illegal."""
         obs, single = self._batched(obs)
