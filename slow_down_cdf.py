@@ -4,8 +4,6 @@
 
 writes `slowdown_cdf.png`, `resource_utilization.png` and `job_completion_time.csv` to --output_dir (default:
 the model's folder) and prints the comparison with the heuristics. Every arrived job counts; see
-schedrl/evaluation. Settings of the environment (`--arrival_rate 0.38`, `--idle_limit none`) are laid over those
-of the training run. `--steady_state` evaluates while arrivals never stop. Reads `policy.npz`: no TensorFlow.
 """
 
 from __future__ import annotations
@@ -61,7 +59,7 @@ def main(argv: list[str] | None = None) -> int:
 
     policy, run = load_policy(args.model_dir)
     settings, windows = _settings(args, env, run)
-    evaluation = _evaluate(args, policy, run, settings, baselines, windows)
+    evaluation = _evaluate(args, {run.get("algo", "policy"): policy}, settings, baselines, windows)
 
     from schedrl.evaluation.report import write_report
 
@@ -85,23 +83,21 @@ def _settings(args: argparse.Namespace, env: str, run: dict[str, Any]):
     return cls.from_dict(run["settings"]["environment"]).replace(**resolved.changes(cls)), resolved[Windows]
 
 
-def _evaluate(args: argparse.Namespace, policy, run: dict[str, Any], settings, baselines: list[str], windows):
+def _evaluate(args: argparse.Namespace, policies: dict[str, Any], settings, baselines: list[str], windows):
     """Play the model and the baselines, with progress on stderr."""
-    from schedrl.evaluation import evaluate, steady_state
-    from schedrl.heuristics import tuning
+    from schedrl.evaluation import evaluate, steady_state, tuned
 
     def progress(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
-    policies = {run.get("algo", "policy"): policy}
     options: dict[str, Any] = {"seed": args.seed, "floor": args.legacy_floor, "progress": progress}
-    if args.steady_state:
-        return steady_state(policies, settings, windows, baselines=baselines, **options)
     if args.tune:
         progress("tuning the heuristics on validation sequences")
-        baselines = {name: tuning.tuned(name, settings, args.seed) for name in baselines}
-    options |= {"num_sequences": args.num_eval_episodes, "baselines": baselines}
-    return evaluate(policies, settings, **options)
+    if args.steady_state:
+        options |= {"tune": args.tune, "baselines": [name for name in baselines if name != "defer"]}
+        return steady_state(policies, settings, windows, **options)
+    rules = tuned(baselines, settings, args.seed) if args.tune else baselines
+    return evaluate(policies, settings, num_sequences=args.num_eval_episodes, baselines=rules, **options)
 
 
 def _positive(text: str) -> int:

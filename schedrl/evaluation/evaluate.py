@@ -11,14 +11,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from schedrl.evaluation.comparison import Evaluation
+from schedrl.evaluation.metrics import slowdowns
 from schedrl.settings import UserError
 from schedrl.sim.deeprm.outcome import Outcome
 
 BASELINES = ("sjf", "packer", "tetris", "sjf_hold", "tsl", "defer")
 """Heuristics that stand in every comparison, whoever wins."""
-FREE_TO_IDLE = ("tsl", "defer")
-"""Heuristics that are defined by idling: they always play with idle_limit None."""
 MODES = ("greedy", "sampled")
 RULE = "rule"
 """The mode of a heuristic: it has no distribution to sample from."""
@@ -109,6 +110,25 @@ def sequences_of(settings, num_sequences: int, seed: int = 0, family: str = "tes
     return from_steps(*SequenceStream(settings, seed, family).take(0, num_sequences))
 
 
+def tuned(
+    names: Iterable[str], settings, seed: int = 0, window: tuple[int, int] | None = None
+) -> dict[str, Any]:
+    """Return heuristics by name, the numbers of the tunable ones searched on validation sequences.
+
+    `settings`, `seed` and `window` are those of the evaluation that they are for.
+    """
+    from schedrl import heuristics
+    from schedrl.heuristics import tuning
+
+    def score(outcome: Outcome) -> float:
+        return float(np.nanmean(slowdowns(outcome, window=window)))
+
+    names = list(names)
+    fixed = {name: heuristics.get(name) for name in names if name not in tuning.TUNABLE}
+    chosen = tuning.tune_all(settings, set(names) - set(fixed), seed=seed, score=score)
+    return {name: {**fixed, **chosen}[name] for name in names}
+
+
 def _heuristics(baselines) -> dict[str, Any]:
     if isinstance(baselines, Mapping):
         return dict(baselines)
@@ -121,14 +141,14 @@ def _heuristics(baselines) -> dict[str, Any]:
 
 
 def _own_settings(policy, settings, overrides: Mapping[str, Any]):
-    if getattr(policy, "name", None) in FREE_TO_IDLE and hasattr(policy, "run"):
-        overrides = {**overrides, "idle_limit": None}
-    return settings.replace(**overrides) if overrides else settings
+    own = settings.replace(**overrides) if overrides else settings
+    # TSL and DEFER are defined by idling and play without a limit, whatever the others play by.
+    return policy.rules_of_play(own) if hasattr(policy, "rules_of_play") else own
 
 
 def _play(policy, settings, sequences, mode: str, seed: int) -> Outcome:
     if mode == RULE:
-        return policy.run(settings, sequences)
+        return policy.run(settings, sequences, seed)
     from schedrl.envs.deeprm import play
 
     return play(policy, settings, sequences, deterministic=mode == "greedy", seed=seed)

@@ -15,8 +15,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from schedrl.evaluation.comparison import Evaluation
-from schedrl.evaluation.evaluate import BASELINES, evaluate
+from schedrl.evaluation.evaluate import evaluate, tuned
 from schedrl.settings import Settings
+
+BASELINES = ("sjf", "packer", "tetris", "sjf_hold", "tsl")
+"""Heuristics to compare with; DEFER waits for arrivals to end, which they don't."""
 
 
 @dataclass(frozen=True)
@@ -45,16 +48,37 @@ class Windows(Settings):
 
 
 def steady_state(
-    policies: Mapping[str, Any], settings, windows: Windows | None = None, *, baselines=BASELINES, **options
+    policies: Mapping[str, Any],
+    settings,
+    windows: Windows | None = None,
+    *,
+    baselines=BASELINES,
+    tune: bool = True,
+    seed: int = 0,
+    **options,
 ) -> Evaluation:
-    """Evaluate `policies` in steady state; `settings` and `options` as for `evaluate`."""
+    """Evaluate `policies` in steady state.
+
+    Args:
+        policies: as for `evaluate`.
+        settings: of the environment; termination, lengths and backlog are replaced by those of `windows`.
+        windows: how to cut them.
+        baselines: heuristics to add, by names or as name -> heuristic.
+        tune: search the numbers of those given by name, on validation windows.
+        seed: of everything random.
+        options: further ones of `evaluate`.
+    """
     windows = windows or Windows()
+    settings, window = continuing(settings, windows), (windows.first, windows.last)
+    if tune and not isinstance(baselines, Mapping):
+        baselines = tuned(baselines, settings, seed, window)
     return evaluate(
         policies,
-        continuing(settings, windows),
+        settings,
         num_sequences=windows.num_windows,
         baselines=baselines,
-        window=(windows.first, windows.last),
+        window=window,
+        seed=seed,
         **options,
     )
 

@@ -19,10 +19,13 @@ class Rule:
 
     representation = "state"
 
-    def __init__(self, name="rule"):
-        self.name = name
+    def __init__(self, idles=False):
+        self.idles = idles
 
-    def run(self, settings, sequences):
+    def rules_of_play(self, settings):
+        return settings.replace(idle_limit=None) if self.idles else settings
+
+    def run(self, settings, sequences, seed=0):
         self.settings, self.sequences = settings, sequences
         return random_outcome(0, sequences.count)
 
@@ -41,7 +44,7 @@ class FirstLegal:
 
 
 def test_heuristics_play_by_their_own_idle_limit():
-    rules = {"sjf": Rule("sjf"), "tsl": Rule("tsl"), "defer": Rule("defer")}
+    rules = {"sjf": Rule(), "tsl": Rule(idles=True), "defer": Rule(idles=True)}
     evaluation = evaluate({}, SETTINGS, num_sequences=3, baselines=rules)
     assert [run.idle_limit for run in evaluation.runs] == [0, None, None]
     assert rules["tsl"].settings.idle_limit is None
@@ -99,7 +102,7 @@ def test_windows_are_validated_and_never_stop():
 @pytest.fixture(scope="module")
 def real():
     pytest.importorskip("schedrl.heuristics")
-    pytest.importorskip("schedrl.envs.deeprm.play")
+    pytest.importorskip("schedrl.envs.deeprm.episodes")
     return evaluate({"first": FirstLegal()}, SETTINGS, num_sequences=FEW, baselines=("sjf", "packer", "tsl"))
 
 
@@ -132,7 +135,7 @@ def test_sjf_beats_packer(real):
 
 def test_case_34_the_future_is_not_seen():
     """Change every job that arrives after time T: all decisions before T stay the same, bit by bit."""
-    pytest.importorskip("schedrl.envs.deeprm.play")
+    pytest.importorskip("schedrl.envs.deeprm.episodes")
     change, family = 25, sequences_of(SETTINGS, FEW)
     later = (family.arrival >= change) & (family.duration > 0)
     other = family._replace(
@@ -154,7 +157,7 @@ def test_steady_state_counts_the_window_only():
     pytest.importorskip("schedrl.heuristics")
     windows = Windows(steps=300, first=50, last=200, num_windows=8)
     settings = SETTINGS.replace(load=0.5)
-    evaluation = steady_state({}, settings, windows, baselines=("sjf", "tetris"))
+    evaluation = steady_state({}, settings, windows, baselines=("sjf", "tetris"), tune=False)
     sequences = sequences_of(continuing(settings, windows), 8)
     inside = (sequences.arrival >= 50) & (sequences.arrival < 200)
     for summary in evaluation.summaries.values():
