@@ -68,7 +68,9 @@ class Batch:
     def __init__(self, loop: Callable) -> None:
         self.serial = njit(loop)
         # Numba's cache knows a function by its name alone, not by its options.
-        twin = FunctionType(loop.__code__, loop.__globals__, loop.__name__ + "_parallel", loop.__defaults__)
+        twin = FunctionType(
+            loop.__code__, loop.__globals__, loop.__name__ + "_parallel", loop.__defaults__, loop.__closure__
+        )
         twin.__qualname__ = loop.__qualname__ + "_parallel"
         self.parallel = njit(parallel=True)(twin)
 

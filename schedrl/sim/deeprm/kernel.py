@@ -27,6 +27,7 @@ from .state import (
     NO_JOB,
     NOT_STARTED,
     OCCUPIED,
+    OWED,
     REJECTED,
     RETURN,
     RUNNING,
@@ -107,7 +108,11 @@ def reset(spec, at, ints, reals, words):
     ints[at.finishing : at.finishing + spec.horizon + 1] = 0
     if spec.bitplanes:
         _bits_clear(spec, words)
-    _admit(spec, at, ints, reals)
+    # A job pays in every step from its arrival on; those of step 0 pay for it with the first step that passes.
+    dropped = _admit(spec, at, ints, reals)
+    reals[OWED] = spec.hold_penalty * reals[SLOTS_WEIGHT]
+    reals[OWED + 1] = spec.dismiss_penalty * reals[BACKLOG_WEIGHT]
+    reals[OWED + 2] = spec.drop_penalty * dropped
 
 
 @leaf
@@ -236,6 +241,9 @@ def _pass_time(spec, at, ints, reals, words):
     reals[TERMS + 1] = spec.hold_penalty * reals[SLOTS_WEIGHT]
     reals[TERMS + 2] = spec.dismiss_penalty * reals[BACKLOG_WEIGHT]
     reals[TERMS + 3] = spec.drop_penalty * dropped
+    if ints[TIME] == 1:
+        for k in range(3):
+            reals[TERMS + 1 + k] += reals[OWED + k]
     reward = reals[TERMS] + reals[TERMS + 1] + reals[TERMS + 2] + reals[TERMS + 3]
     reals[RETURN] += reward
     return reward

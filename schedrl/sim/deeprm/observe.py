@@ -146,10 +146,12 @@ def slots(spec, at, ints, words, scale, mask, cluster, queue, backlog):
 
 @leaf
 def decision_state(spec, at, ints, words, mask, startable, duration, demand, arrival, free, scalars):
-    """Write what a rule reads: visible jobs [S], free units now [R], and SCALARS [6]."""
+    """Write what a rule reads: visible jobs [S], free units [R, rows from now on], and SCALARS [6]."""
     row = ints[TIME] % spec.horizon
-    for r in range(spec.num_resources):
-        free[r] = ints[at.free + r * spec.horizon + row]
+    for h in range(free.shape[1]):
+        for r in range(spec.num_resources):
+            free[r, h] = ints[at.free + r * spec.horizon + row]
+        row = row + 1 if row < spec.horizon - 1 else 0
     for s in range(spec.num_slots):
         job = ints[at.slot + s]
         if job == NO_JOB:

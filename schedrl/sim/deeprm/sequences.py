@@ -89,6 +89,19 @@ def from_workload(workload: Workload) -> Sequences:
     )
 
 
+def padded(sequences: Sequences, num_jobs: int) -> Sequences:
+    """Widen sequences to `num_jobs` columns by jobs that never come."""
+    extra = num_jobs - sequences.arrival.shape[1]
+    if extra <= 0:
+        return sequences
+    return Sequences(
+        np.pad(sequences.arrival, ((0, 0), (0, extra)), constant_values=NEVER),
+        np.pad(sequences.duration, ((0, 0), (0, extra))),
+        np.pad(sequences.demand, ((0, 0), (0, extra), (0, 0))),
+        sequences.steps,
+    )
+
+
 def _whole(name: str, values: np.ndarray) -> np.ndarray:
     values = np.asarray(values)
     rounded = np.rint(values)

@@ -24,8 +24,9 @@ TERM_NAMES = ("running", "slots", "backlog", "drop")
 TIME, NEXT_JOB, BACKLOG_HEAD, BACKLOG, OCCUPIED, RUNNING, BOOKED, SINCE_ARRIVAL = range(8)
 IDLE_RUN, IDLE_STEPS, DECISIONS, ENDED, SEQUENCE, INT_HEADER = range(8, 14)
 TERMINATED, TRUNCATED = 1, 2  # values of ENDED, 0 = the episode goes on
-# Columns of the reals: weight of the jobs in each place, the reward's terms (TERM_NAMES), the return so far.
-RUNNING_WEIGHT, SLOTS_WEIGHT, BACKLOG_WEIGHT, TERMS, RETURN, REAL_HEADER = 0, 1, 2, 3, 7, 8
+# Columns of the reals: weight of the jobs in each place, the reward's terms (TERM_NAMES), what the jobs of step 0
+# owe for that step (the last three terms), the return so far.
+RUNNING_WEIGHT, SLOTS_WEIGHT, BACKLOG_WEIGHT, TERMS, OWED, RETURN, REAL_HEADER = 0, 1, 2, 3, 7, 10, 11
 
 
 class Layout(NamedTuple):

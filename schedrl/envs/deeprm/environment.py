@@ -1,0 +1,128 @@
+"""`DeepRMEnv`: one DeepRM cluster behind Gymnasium's API, with its job table and its pictures."""
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from schedrl.settings import UserError
+from schedrl.sim.deeprm.state import ENDED, TERM_NAMES, TERMINATED, TIME, TRUNCATED
+
+from . import render
+from .clusters import Clusters
+from .colours import Colours
+from .jobs import jobs_of
+from .settings import DeepRMSettings
+
+
+class DeepRMEnv(gymnasium.Env):
+    """One pool of R resources that runs jobs of known duration and demand (HotNets 2016, section 3).
+
+    **Decision.** Which visible job to start next, or to let time pass. Starting takes no time, so several
+    jobs may start in one step.
+
+    **Action.** `Discrete(S + 1)`: the job in a slot, or S, the no-op, which moves time by one step. An empty
+    slot, or a job that cannot be booked, is a no-op; a number outside 0..S raises ValueError.
+
+    **Observation.** A Dict by `representation`, always with `action_mask` [S + 1], True = legal:
+    `slots` (`cluster` [H, R], `queue` [S, F], `backlog` [K]), `compact`, `image` or `state`; layouts in
+    `schedrl.sim.deeprm.observe`.
+
+    **Reward.** On time steps, -1/duration for each job in the system (or -1: `objective`); the undiscounted
+    sum over an episode that ends with all jobs done is minus the sum of slowdowns. `info["reward_terms"]`.
+
+    **End.** `terminated` by `termination`; `truncated` after `max_length` steps.
+
+    Args:
+        settings: all of it; keywords replace single ones.
+        seed, family: of the job sequences (family "train", "validation" or "test").
+        workload: jobs to use instead: a Workload, or arrays `(durations [X, T], demands [X, T, R])`.
+        render_mode: "ansi" (text) or "rgb_array" (the paper's picture).
+    """
+
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012
+
+    def __init__(
+        self,
+        settings: DeepRMSettings | None = None,
+        *,
+        family: str = "train",
+        workload: Any = None,
+        render_mode: str | None = None,
+        **overrides: Any,
+    ) -> None:
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise UserError(f"render_mode {render_mode!r} is unknown; use ansi or rgb_array")
+        self.settings = (settings or DeepRMSettings()).replace(**overrides)
+        self.representation = self.settings.representation
+        self.render_mode = render_mode
+        self._family, self._workload = family, workload
+        self._jobs = jobs_of(self.settings, 0, family, workload)
+        self._seeded = False
+        self._clusters = Clusters(self.settings, 1, self._jobs.max_jobs, self._jobs.steps)
+        self._colours = Colours(self._clusters) if self.settings.image_colours else None
+        self.observation_space = self._clusters.observer.space
+        self.action_space = spaces.Discrete(self.settings.num_actions)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
+        """Start an episode with the next job sequence, or with `options={"sequence": i}`.
+
+        A seed starts the sequences from the first again; without any, they are drawn from `np_random`.
+        """
+        super().reset(seed=seed)
+        if seed is not None or not self._seeded:
+            self._seeded = True
+            own = seed if seed is not None else int(self.np_random.integers(2**31))
+            self._jobs = jobs_of(self.settings, own, self._family, self._workload)
+        wanted = (options or {}).get("sequence")
+        if wanted is None:
+            numbers, jobs = self._jobs.next(1)
+        else:
+            numbers = np.array([wanted])
+            jobs = self._jobs.at(numbers)
+        self._clusters.load(np.zeros(1, np.int64), numbers, jobs)
+        if self._colours:
+            self._colours.shuffle(self.np_random)
+        return self._observe(), {"sequence": int(numbers[0])}
+
+    def step(self, action: int) -> tuple[dict, float, bool, bool, dict]:
+        """Take one decision.
+
+        Raises:
+            ValueError: an action outside 0..S; or the episode is over and `reset` was not called.
+        """
+        if self._clusters.ended[0]:
+            raise ValueError("the episode is over; call reset() before the next step()")
+        reward = float(self._clusters.step(np.array([action]))[0])
+        if self._colours:
+            self._colours.update()
+        state = self._clusters.state
+        ended = int(state.column(ENDED)[0])
+        terms = dict(zip(TERM_NAMES, state.terms[0].tolist(), strict=True))
+        info = {"reward_terms": terms, "time": int(state.column(TIME)[0])}
+        return self._observe(), reward, ended == TERMINATED, ended == TRUNCATED, info
+
+    def _observe(self) -> dict[str, np.ndarray]:
+        obs = {name: leaf[0] for name, leaf in self._clusters.observe().items()}
+        if self._colours:
+            obs["image"] = self._colours.paint(obs["image"])
+        return obs
+
+    def action_masks(self) -> np.ndarray:
+        """Return the mask [S + 1] (the name that sb3-contrib calls)."""
+        return self._clusters.observe()["action_mask"][0]
+
+    def jobs(self) -> dict[str, np.ndarray]:
+        """Return the job table so far as columns: job_id, legacy_id, arrival_time, start_time, finish_time,
+        duration, demand, status (finished, running, reserved, waiting, dropped, rejected); -1 = not known.
+        """  # noqa: D205
+        return self._clusters.outcome().jobs()
+
+    def render(self) -> Any:
+        """Return the picture of the present state in `render_mode`."""
+        if self.render_mode == "ansi":
+            return render.text(self._clusters.state)
+        if self.render_mode == "rgb_array":
+            return render.picture(self._clusters.state, self.settings)
+        return None

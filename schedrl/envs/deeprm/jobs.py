@@ -1,0 +1,88 @@
+"""Where a batch of clusters gets its next job sequences from: an endless stream, or sequences that are given."""
+
+from typing import Any
+
+import numpy as np
+
+from schedrl.settings import UserError
+from schedrl.sim.deeprm.sequences import Sequences, from_steps, from_workload
+from schedrl.workload.deeprm import DeepRMJobs
+from schedrl.workload.streams import BLOCK, SequenceStream
+from schedrl.workload.types import Workload
+
+
+class StreamedJobs:
+    """The sequences 0, 1, 2, ... of one family of a seed."""
+
+    def __init__(self, jobs: DeepRMJobs, seed: int, family: str) -> None:
+        self._stream = SequenceStream(jobs, seed, family)
+        self._first = 0
+        self._ready: Sequences | None = None
+        self.steps = self.max_jobs = jobs.sequence_length
+        self.cursor = 0
+        """Number of the sequence that comes next."""
+
+    def next(self, count: int) -> tuple[np.ndarray, Sequences]:
+        """Return the numbers [count] of the next sequences, and the sequences."""
+        numbers = np.arange(self.cursor, self.cursor + count)
+        self.cursor += count
+        return numbers, self.at(numbers)
+
+    def at(self, numbers: np.ndarray) -> Sequences:
+        """Return the sequences of these ascending, adjacent numbers."""
+        first, last = int(numbers[0]), int(numbers[-1])
+        if self._ready is None or first < self._first or last >= self._first + self._ready.count:
+            # Whole blocks, so that a sequence is converted once.
+            self._first = first // BLOCK * BLOCK
+            count = -(-(last + 1 - self._first) // BLOCK) * BLOCK
+            self._ready = from_steps(*self._stream.take(self._first, count))
+        return self._ready.rows(numbers - self._first)
+
+
+class GivenJobs:
+    """Sequences that the user gave, in turn."""
+
+    def __init__(self, sequences: Sequences) -> None:
+        self._sequences = sequences
+        self.steps = sequences.steps
+        self.max_jobs = sequences.arrival.shape[1]
+        self.cursor = 0
+        """Number of the sequence that comes next."""
+
+    def next(self, count: int) -> tuple[np.ndarray, Sequences]:
+        """Return the numbers [count] of the next sequences, and the sequences."""
+        numbers = np.arange(self.cursor, self.cursor + count) % self._sequences.count
+        self.cursor += count
+        return numbers, self.at(numbers)
+
+    def at(self, numbers: np.ndarray) -> Sequences:
+        """Return the sequences of these numbers.
+
+        Raises:
+            UserError: a number beyond the last sequence.
+        """
+        if (numbers < 0).any() or (numbers >= self._sequences.count).any():
+            raise UserError(f"sequence {int(numbers.max())} does not exist; there are 0..{self._sequences.count - 1}")
+        return self._sequences.rows(numbers)
+
+
+def jobs_of(settings: DeepRMJobs, seed: int, family: str, workload: Any = None) -> "StreamedJobs | GivenJobs":
+    """Choose the source: `workload` is None, a `Workload`, `Sequences`, or `(durations, demands)` by step.
+
+    Raises:
+        UserError: the given jobs have other resources than the cluster.
+    """
+    if workload is None:
+        return StreamedJobs(settings, seed, family)
+    if isinstance(workload, Workload):
+        sequences = from_workload(workload)
+    elif isinstance(workload, Sequences):
+        sequences = workload
+    else:
+        sequences = from_steps(*workload)
+    resources = sequences.demand.shape[2]
+    if resources != settings.num_resources:
+        raise UserError(
+            f"the jobs have {resources} resources, the cluster has num_resources {settings.num_resources}; make them equal"
+        )
+    return GivenJobs(sequences)

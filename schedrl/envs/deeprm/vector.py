@@ -1,0 +1,136 @@
+"""`DeepRMVectorEnv`: hundreds of DeepRM clusters behind Gymnasium's vector API, one compiled call per step."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from schedrl.sim.deeprm.outcome import Outcome
+from schedrl.sim.deeprm.state import DECISIONS, TERM_NAMES, TERMINATED, TRUNCATED
+
+from .clusters import Clusters
+from .jobs import jobs_of
+from .settings import DeepRMSettings
+
+EPISODE_KEYS = ("r", "l", "slowdown")
+
+
+class DeepRMVectorEnv(VectorEnv):
+    """N DeepRM clusters (rules and spaces: `DeepRMEnv`); an environment that ends is reset in the same step.
+
+    Where an episode ended, `infos["final_obs"]` holds its last observation and `infos["episode"]` its return
+    `r`, decisions `l` and mean `slowdown` of the jobs that arrived (unfinished ones counted up to the end).
+
+    Args:
+        settings: physics, workload and representation.
+        num_envs: N.
+        seed: of the job sequences; `reset(seed=...)` replaces it.
+        family: "train", "validation" or "test" sequences.
+        workload: jobs to use instead, in turn: see `schedrl.envs.deeprm.jobs.jobs_of`.
+        copy: return fresh arrays at every step; False reuses them (faster: copy what you keep).
+    """
+
+    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}  # noqa: RUF012
+
+    def __init__(
+        self,
+        settings: DeepRMSettings,
+        num_envs: int,
+        *,
+        seed: int = 0,
+        family: str = "train",
+        workload: Any = None,
+        copy: bool = True,
+    ) -> None:
+        self.settings, self.num_envs = settings, num_envs
+        self.representation = settings.representation
+        self._family, self._workload, self._copy = family, workload, copy
+        self._jobs = jobs_of(settings, seed, family, workload)
+        self.clusters = Clusters(settings, num_envs, self._jobs.max_jobs, self._jobs.steps)
+        self.single_observation_space = self.clusters.observer.space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.single_action_space = spaces.Discrete(settings.num_actions)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._obs = self.clusters.observer.empty(num_envs)
+
+    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[dict, dict]:
+        """Start N new episodes; a seed starts its job sequences from the first.
+
+        Returns:
+            The observations (leading axis N) and empty infos.
+        """
+        super().reset(seed=seed)
+        if seed is not None:
+            self._jobs = jobs_of(self.settings, seed, self._family, self._workload)
+        self.clusters.load(self.clusters.everyone, *self._jobs.next(self.num_envs))
+        return self._observe(), {}
+
+    def step(self, actions: np.ndarray) -> tuple[dict, np.ndarray, np.ndarray, np.ndarray, dict]:
+        """Take one decision in each environment.
+
+        Args:
+            actions: [N] slot, or S for the no-op. An empty slot, or a job that cannot be booked, lets time pass.
+
+        Returns:
+            Observations, rewards [N] float64, terminated [N], truncated [N] and infos (`reward_terms` [N] each).
+
+        Raises:
+            ValueError: an action outside 0..S, with its number.
+        """
+        rewards = self.clusters.step(actions).copy()
+        ended = self.clusters.ended
+        terminated, truncated = ended == TERMINATED, ended == TRUNCATED
+        infos: dict[str, Any] = {"reward_terms": dict(zip(TERM_NAMES, self.clusters.state.terms.T.copy(), strict=True))}
+        done = np.flatnonzero(ended)
+        if done.size:
+            self._finish(done, infos)
+            self.clusters.load(done, *self._jobs.next(done.size))
+        return self._observe(), rewards, terminated, truncated, infos
+
+    def _observe(self) -> dict[str, np.ndarray]:
+        return self.clusters.observe(out=None if self._copy else self._obs)
+
+    def _finish(self, done: np.ndarray, infos: dict[str, Any]) -> None:
+        final = self.clusters.observe(done)
+        flags = np.zeros(self.num_envs, bool)
+        flags[done] = True
+        infos["final_obs"] = np.full(self.num_envs, None, object)
+        for row, env in enumerate(done):
+            infos["final_obs"][env] = {name: leaf[row] for name, leaf in final.items()}
+        state = self.clusters.state
+        values = (state.ret[done], state.column(DECISIONS)[done], self._slowdown(done))
+        infos["episode"] = {}
+        for key, value in zip(EPISODE_KEYS, values, strict=True):
+            infos["episode"][key] = np.zeros(self.num_envs)
+            infos["episode"][key][done] = value
+        infos["_final_obs"] = infos["_episode"] = flags
+
+    def _slowdown(self, done: np.ndarray) -> np.ndarray:
+        """Mean over arrived jobs [K]; NaN where none arrived."""
+        state = self.clusters.state
+        end = state.column(0)[done, None]
+        arrival, finish = state.arrival[done], state.finish[done]
+        here = (arrival < end) & (state.start[done] >= -2)
+        until = np.where((finish >= 0) & (finish <= end), finish, end)
+        slowdown = np.where(here, (until - arrival) / np.maximum(1, state.duration[done]), 0.0)
+        count = here.sum(axis=1)
+        return np.where(count > 0, slowdown.sum(axis=1) / np.maximum(1, count), np.nan)
+
+    def action_masks(self) -> np.ndarray:
+        """Return the masks [N, S + 1]."""
+        return self.clusters.observe()["action_mask"]
+
+    def outcome(self) -> Outcome:
+        """Return the jobs of the present episodes."""
+        return self.clusters.outcome()
+
+    def get_state(self) -> dict[str, np.ndarray]:
+        """Return all that `set_state` needs to go on exactly from here."""
+        return {**self.clusters.get_state(), "cursor": np.array(self._jobs.cursor)}
+
+    def set_state(self, saved: dict[str, np.ndarray]) -> None:
+        """Go on from `get_state` of an environment with the same settings, seed and number."""
+        self.clusters.set_state(saved)
+        self._jobs.cursor = int(saved["cursor"])

@@ -1,0 +1,85 @@
+"""Whole episodes under a rule in one compiled loop: no Python, no observation, no copy per decision."""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import prange
+
+from schedrl.sim.deeprm import kernel, observe
+from schedrl.sim.deeprm.state import DECISIONS, ENDED
+from schedrl.sim.jit import Batch, borrowed, leaf, njit
+
+from .rules import View
+
+
+@leaf
+def uniform(seed, env, decision):
+    """Return a random number in [0, 1) that depends on its arguments alone (SplitMix64, Steele et al. 2014)."""
+    z = np.uint64(seed) + np.uint64(env) * np.uint64(0xD1342543DE82EF95)
+    z += np.uint64(decision + 1) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return float((z ^ (z >> np.uint64(31))) >> np.uint64(11)) / 9007199254740992.0
+
+
+@cache
+def fuse(rule: Callable) -> tuple[Batch, Callable]:
+    """Compile the two loops over a rule, once per rule and process.
+
+    Returns:
+        `episodes(spec, *state.arrays, parameters, seed, scratch...)` plays every environment to its end;
+        `choose(views..., parameters, actions)` answers a batch of observations.
+    """
+
+    @leaf
+    def episode(spec, at, ints, reals, words, parameters, seed, env, mask, slots, demand, free, scalars):
+        startable, duration, arrival = mask[: spec.num_slots], slots[0], slots[1]
+        while ints[ENDED] == 0:
+            kernel.legal_actions(spec, at, ints, words, mask)
+            if spec.mask_physics:
+                startable = mask[spec.num_slots + 1 :]
+            observe.decision_state(
+                spec, at, ints, words, mask, startable, duration, demand, arrival, free, scalars
+            )
+            view = View(
+                startable, duration, demand, arrival, free, scalars[0], scalars[1], scalars[2], scalars[5] > 0,
+                uniform(seed, env, ints[DECISIONS]),
+            )  # fmt: skip
+            kernel.step(spec, at, ints, reals, words, rule(view, parameters))
+
+    def episodes(spec, at, ints, reals, words, parameters, seed, masks, slots, demand, free, scalars):
+        ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
+        masks, slots, demand = borrowed(masks), borrowed(slots), borrowed(demand)
+        free, scalars, parameters = borrowed(free), borrowed(scalars), borrowed(parameters)
+        for n in prange(ints.shape[0]):
+            episode(
+                spec, at, ints[n], reals[n], words[n], parameters, seed, n,
+                masks[n], slots[n], demand[n], free[n], scalars[n],
+            )  # fmt: skip
+
+    @njit
+    def choose(startable, duration, demand, arrival, free, scalars, uniforms, parameters, actions):
+        for n in range(actions.shape[0]):
+            s = scalars[n]
+            view = View(
+                startable[n], duration[n], demand[n], arrival[n], free[n], s[0], s[1], s[2], s[5] > 0, uniforms[n]
+            )
+            actions[n] = rule(view, parameters)
+
+    return Batch(episodes), choose
+
+
+def play_rule(rule: Callable, clusters: Any, parameters: np.ndarray, seed: int = 0) -> None:
+    """Play every environment of `clusters` (see `schedrl.envs.deeprm.clusters`) to the end of its episode."""
+    spec, n = clusters.spec, clusters.state.num_envs
+    scratch = (
+        np.zeros((n, 2 * spec.num_slots + 1), bool),
+        np.zeros((n, 2, spec.num_slots), np.int32),
+        np.zeros((n, spec.num_slots, spec.num_resources), np.int32),
+        np.zeros((n, spec.num_resources, 1), np.int32),
+        np.zeros((n, 6), np.int32),
+    )
+    loop = fuse(rule)[0]
+    loop(spec, *clusters.state.arrays, parameters, np.uint64(seed), *scratch, threads=clusters.settings.threads)

@@ -1,0 +1,83 @@
+"""Find the numbers of the tunable heuristics on validation sequences, never on those of a claim."""
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from schedrl.envs.deeprm.settings import DeepRMSettings
+from schedrl.settings import UserError
+from schedrl.sim.deeprm.outcome import Outcome
+from schedrl.sim.deeprm.sequences import Sequences, from_steps
+from schedrl.workload.streams import SequenceStream
+
+from .policies import TSL, Defer, Heuristic, SJFHold, Tetris
+
+MIN_SEQUENCES = 500
+VALUES_PER_DECADE = 4
+KNOBS = np.logspace(-5, 0, 5 * VALUES_PER_DECADE + 1)
+"""Tetris' knob: alignment is up to 200 and 1/duration at most 1, so what matters lies near 1e-4 to 1e-2."""
+
+
+def candidates(name: str, settings: DeepRMSettings) -> list[Heuristic]:
+    """Return the heuristics to choose from, the simplest first: ties go to it."""
+    if name == "tetris":
+        return [Tetris(knob) for knob in KNOBS]
+    if name == "sjf_hold":
+        return [SJFHold(keep) for keep in range(min(settings.capacities) + 1)]
+    if name == "tsl":
+        return [TSL(quiet) for quiet in (*range(16), 20, 30)]
+    if name == "defer":
+        return [Defer(step) for step in range(0, settings.sequence_length + 6)]
+    raise UserError(f"{name} has nothing to tune; tunable: tetris, sjf_hold, tsl, defer")
+
+
+TUNABLE = ("tetris", "sjf_hold", "tsl", "defer")
+
+
+def tune(
+    name: str,
+    settings: DeepRMSettings,
+    num_sequences: int = MIN_SEQUENCES,
+    seed: int = 0,
+    score: Callable[[Outcome], float] | None = None,
+    sequences: Sequences | None = None,
+) -> Heuristic:
+    """Return the heuristic with the best mean slowdown over the validation sequences, every job counted.
+
+    Args:
+        name: one of TUNABLE.
+        settings: workload and physics to tune for.
+        num_sequences: at least MIN_SEQUENCES, unless `sequences` are given.
+        seed: of the validation sequences.
+        score: what to minimise, from an outcome; default the pooled mean slowdown.
+        sequences: validation sequences to use instead.
+
+    Raises:
+        UserError: too few sequences or nothing to tune.
+    """
+    if sequences is None:
+        if num_sequences < MIN_SEQUENCES:
+            raise UserError(f"tuning needs at least {MIN_SEQUENCES} validation sequences, got {num_sequences}")
+        sequences = from_steps(*SequenceStream(settings, seed, "validation").take(0, num_sequences))
+    score = score or mean_slowdown
+    best, best_score = None, np.inf
+    for candidate in candidates(name, settings):
+        value = score(candidate.run(settings, sequences))
+        if value < best_score - 1e-12:
+            best, best_score = candidate, value
+    assert best is not None
+    return best
+
+
+def tune_all(settings: DeepRMSettings, names: Iterable[str] = TUNABLE, **how: object) -> dict[str, Heuristic]:
+    """Tune several heuristics on the same validation sequences."""
+    return {name: tune(name, settings, **how) for name in names}  # type: ignore[arg-type]
+
+
+def mean_slowdown(outcome: Outcome) -> float:
+    """Pool all arrived jobs; an unfinished or dropped one counts with its time up to the end of the episode."""
+    end = outcome.end_time[:, None]
+    done = (outcome.finish >= 0) & (outcome.finish <= end)
+    until = np.where(done, outcome.finish, end)
+    slowdown = (until - outcome.arrival) / np.maximum(1, outcome.duration)
+    return float(slowdown[outcome.arrived].mean())
