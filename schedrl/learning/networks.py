@@ -73,16 +73,16 @@ class SlotNetwork:
         """Return logits `[B, A]` and values `[B]` from float leaves with a leading batch axis."""
         slots = self.num_slots
         queue = obs["queue"]
-        embed = ops.relu(dense(w, "embed", ops.reshape(queue, (-1, queue.shape[-1]))))  # [B*S, width]
+        embed = ops.relu(dense(ops, w, "embed", ops.reshape(queue, (-1, queue.shape[-1]))))  # [B*S, width]
         width = embed.shape[-1]
         pooled = ops.middle_mean(ops.reshape(embed, (-1, slots, width)))
-        state = ops.relu(dense(w, "state", ops.concat([*flat(ops, obs, self.others), pooled])))
+        state = ops.relu(dense(ops, w, "state", ops.concat([*flat(ops, obs, self.others), pooled])))
         own = ops.reshape(embed @ w["slot_hidden/kernel"], (-1, slots, width))
-        context = ops.reshape(dense(w, "state_hidden", state), (-1, 1, width))
+        context = ops.reshape(dense(ops, w, "state_hidden", state), (-1, 1, width))
         own += context
-        score = dense(w, "score", ops.reshape(ops.relu(own), (-1, width)))
-        logits = ops.concat([ops.reshape(score, (-1, slots)), dense(w, "noop", state)])
-        value = dense(w, "value", ops.relu(dense(w, "value_hidden", state)))
+        score = dense(ops, w, "score", ops.reshape(ops.relu(own), (-1, width)))
+        logits = ops.concat([ops.reshape(score, (-1, slots)), dense(ops, w, "noop", state)])
+        value = dense(ops, w, "value", ops.relu(dense(ops, w, "value_hidden", state)))
         return logits, ops.reshape(value, (-1,))
 
 
@@ -103,8 +103,8 @@ class DenseNetwork:
         parts = flat(ops, obs, self.leaves)
         x = parts[0] if len(parts) == 1 else ops.concat(parts)
         for i in range(self.depth):
-            x = ops.relu(dense(w, f"hidden_{i}", x))
-        return dense(w, "policy", x), ops.reshape(dense(w, "value", x), (-1,))
+            x = ops.relu(dense(ops, w, f"hidden_{i}", x))
+        return dense(ops, w, "policy", x), ops.reshape(dense(ops, w, "value", x), (-1,))
 
 
 Network = SlotNetwork | DenseNetwork
@@ -122,11 +122,9 @@ def make_network(
     return DenseNetwork(leaves, num_actions, hidden, name)
 
 
-def dense(w: Mapping[str, Any], name: str, x: Any) -> Any:
+def dense(ops: Any, w: Mapping[str, Any], name: str, x: Any) -> Any:
     """Apply one dense layer to `x [B, inputs]`."""
-    y = x @ w[f"{name}/kernel"]
-    y += w[f"{name}/bias"]  # in place under NumPy, a plain sum under TensorFlow
-    return y
+    return ops.dense(x, w[f"{name}/kernel"], w[f"{name}/bias"])
 
 
 def flat(ops: Any, obs: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
@@ -177,12 +175,19 @@ def _numpy_split(vector: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:
     return np.split(vector, np.cumsum(sizes)[:-1])
 
 
+def _numpy_dense(x: np.ndarray, kernel: np.ndarray, bias: np.ndarray) -> np.ndarray:
+    y = x @ kernel
+    y += bias
+    return y
+
+
 def _numpy_middle_mean(x: np.ndarray) -> np.ndarray:
     weights = np.full((1, x.shape[1]), 1.0 / x.shape[1], x.dtype)
     return np.matmul(weights, x)[:, 0]  # several times faster than x.mean(1)
 
 
 NUMPY = SimpleNamespace(
+    dense=_numpy_dense,
     relu=lambda x: np.maximum(x, 0, out=x),  # in place: its argument is always a fresh product
     concat=lambda parts: np.concatenate(parts, axis=-1),
     middle_mean=_numpy_middle_mean,
@@ -201,9 +206,12 @@ def tensorflow_ops() -> SimpleNamespace:
         return tf.concat(parts, axis=-1)
 
     return SimpleNamespace(
+        # As bias_add, so that TensorFlow fuses product, bias and relu into one kernel.
+        dense=lambda x, kernel, bias: tf.nn.bias_add(tf.matmul(x, kernel), bias),
         relu=tf.nn.relu,
         concat=concat,
-        middle_mean=lambda x: tf.reduce_mean(x, axis=1),
+        # Scaled after the sum: the gradient of reduce_mean divides the whole tensor.
+        middle_mean=lambda x: tf.reduce_sum(x, axis=1) * (1.0 / x.shape[1]),
         reshape=tf.reshape,
         split=tf.split,
         sum=tf.reduce_sum,
