@@ -4,6 +4,9 @@
 
 writes `slowdown_cdf.png`, `resource_utilization.png` and `job_completion_time.csv` to --output_dir (default:
 the model's folder) and prints the comparison with the heuristics. Every arrived job counts; see
+schedrl/evaluation. Settings of the environment (`--arrival_rate 0.38`, `--idle_limit none`) are laid over
+those of the training run. `--steady_state` evaluates while arrivals never stop. Reads `policy.npz`, so
+TensorFlow is not needed.
 """
 
 from __future__ import annotations

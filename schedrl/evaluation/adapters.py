@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 
@@ -27,7 +29,7 @@ class SB3Policy:
     def predict(self, obs: dict[str, np.ndarray], deterministic: bool = True) -> np.ndarray:
         """Return the model's actions for one observation or a batch."""
         mask = obs["action_mask"]
-        seen = {key: value for key, value in obs.items() if key != "action_mask"}
+        seen: Any = {key: value for key, value in obs.items() if key != "action_mask"}
         if self.flatten is not None:
             seen = self.flatten(obs)
         elif len(seen) == 1:

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 PRODUCTION_P99 = 2.0
 """Common production bar: 99 % of jobs at a slowdown of at most 2."""
 
+SLOWDOWN = ("policy", "idle", "mask", "mean", "95 % interval", "P50", "P95", "P99")
+OTHER = ("policy", "finished only", "unfinished", "dropped", "cut off", "completion", "utilisation")
+PAIRED = ("policy", "against", "difference", "95 % interval", "relative", "P(better)", "verdict")
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -146,19 +150,14 @@ class Evaluation:
         count = len(self.runs[0].outcome.end_time) if self.runs else 0
         measure = "Floored slowdown (legacy)" if self.floor else "Slowdown"
         title = f"{measure} on {count:,} {self.family} sequences, every arrived job counted"
-        header = ("policy", "idle", "mask", "mean", "95 % interval", "P50", "P95", "P99")
-        table.print_table(title, header, [self._slowdown_cells(run) for run in self.runs], file=file)
-        header = ("policy", "finished only", "unfinished", "dropped", "cut off", "completion", "utilisation")
+        table.print_table(title, SLOWDOWN, [self._slowdown_cells(run) for run in self.runs], file=file)
         print(file=file)
-        table.print_table(
-            "Behind the means", header, [self._other_cells(run) for run in self.runs], file=file
-        )
+        table.print_table("Behind the means", OTHER, [self._other_cells(run) for run in self.runs], file=file)
         subjects = {run.label for run in self.runs if run.learned} or {run.label for run in self.runs}
         rows = [_comparison_cells(c) for c in self.comparisons if c.policy in subjects]
         if rows:
-            header = ("policy", "against", "difference", "95 % interval", "relative", "P(better)", "verdict")
             print(file=file)
-            table.print_table("Paired difference of the means, below 0 = better", header, rows, file=file)
+            table.print_table("Paired difference of the means, below 0 = better", PAIRED, rows, file=file)
         for label, lines in self.warnings.items():
             for line in lines:
                 print(f"warning: {label} {line}", file=file)
@@ -170,7 +169,9 @@ class Evaluation:
 
     def _other_cells(self, run: Run) -> tuple[str, ...]:
         s = self.summaries[run.label]
-        counts = (str(s.unfinished), str(s.dropped + s.rejected), str(s.cut_off))
+        # In steady state every episode is cut off, by design.
+        cut_off = str(s.cut_off) if self.window is None else "-"
+        counts = (str(s.unfinished), str(s.dropped + s.rejected), cut_off)
         used = " / ".join(f"{share:.0%}" for share in s.utilisation)
         return run.label, number(s.mean_finished), *counts, number(s.completion_time), used
 

@@ -149,6 +149,6 @@ def _own_settings(policy, settings, overrides: Mapping[str, Any]):
 def _play(policy, settings, sequences, mode: str, seed: int) -> Outcome:
     if mode == RULE:
         return policy.run(settings, sequences, seed)
-    from schedrl.envs.deeprm import play
+    from schedrl.envs.deeprm.episodes import play
 
     return play(policy, settings, sequences, deterministic=mode == "greedy", seed=seed)

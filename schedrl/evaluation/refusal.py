@@ -24,6 +24,9 @@ STEP_MIN_SLOWDOWN = 4.0
 """...and the right end is at least this slowdown (below, slowdowns are few simple fractions)..."""
 STEP_MIN_SHARE = 0.005
 """...and at least this share of the jobs, and 10 of them, lie above it."""
+STEADY_SHARE = 0.001
+"""Never-started jobs among those of a steady-state window from which they are worth a warning: a few always
+wait when the simulation stops. Outside of windows one is enough."""
 CONCENTRATED = 0.5
 """Share of hard jobs from which a group counts as made of hard jobs (chance: about 0.25)."""
 
@@ -40,6 +43,8 @@ class Refusal:
     """Never-started jobs among the arrived ones."""
     hard_share: float
     """Hard jobs among the never-started ones (NaN if there are none)."""
+    enough: bool
+    """Whether the never-started jobs are enough for a warning."""
     step: tuple[float, float] | None
     """Ends of the gap in the slowdown curve."""
     step_share: float
@@ -51,7 +56,7 @@ class Refusal:
     def warnings(self) -> tuple[str, ...]:
         """Return one sentence for each sign, none for a clean policy."""
         lines = []
-        if self.waiting or self.dropped:
+        if self.enough:
             kind = "refuses hard jobs" if self.hard_share >= CONCENTRATED else "leaves jobs behind"
             lines.append(
                 f"{kind}: {self.waiting} waiting and {self.dropped} dropped jobs were never started "
@@ -82,6 +87,7 @@ def detect(outcome: Outcome, window: tuple[int, int] | None = None) -> Refusal:
         dropped=int((left & (outcome.status == JobStatus.DROPPED)).sum()),
         share=float(left.sum() / total),
         hard_share=float(hard[left].mean()) if left.any() else float("nan"),
+        enough=bool(left.sum() > (0 if window is None else STEADY_SHARE * total)),
         step=step,
         step_share=float(above.sum() / total),
         step_hard_share=float(hard[above].mean()) if above.any() else float("nan"),

@@ -64,3 +64,13 @@ def test_window_and_empty():
     assert refusal.detect(outcome, (6, 20)).waiting == 0
     assert refusal.detect(outcome, (0, 6)).waiting == 1
     assert refusal.detect(outcome, (12, 20)).warnings == ()
+
+
+def test_a_few_jobs_wait_when_a_window_ends():
+    jobs = [(i, i + 2, 2, JobStatus.FINISHED) for i in range(2000)]
+    one = make_outcome([*jobs, (5, None, 9, JobStatus.WAITING)], 3000)
+    assert refusal.detect(one, (0, 2000)).warnings == ()
+    assert refusal.detect(one).warnings
+    assert refusal.detect(
+        make_outcome([*jobs, *[(5, None, 9, JobStatus.WAITING)] * 3], 3000), (0, 2000)
+    ).warnings
