@@ -93,8 +93,9 @@ class NumpyPolicy:
         logits -= logits.max(axis=-1, keepdims=True)
         rates = np.exp(logits)
         clocks = noise.standard_exponential(logits.shape, dtype=np.float32)
-        with np.errstate(divide="ignore"):
-            actions = np.argmin(clocks / rates, axis=-1)
+        # A clock of exactly 0 at a rate of 0 would be NaN, which argmin takes for the smallest.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            actions = np.argmin(np.where(rates > 0, clocks / rates, np.inf), axis=-1)
         rows = np.arange(len(actions))
         log_probs = logits[rows, actions] - np.log(rates.sum(axis=-1))
         return actions.astype(np.int32), log_probs, values
