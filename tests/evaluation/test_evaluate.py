@@ -133,24 +133,54 @@ def test_sjf_beats_packer(real):
     assert real.run("first", "greedy").outcome is not real.run("first", "sampled").outcome
 
 
-def test_case_34_the_future_is_not_seen():
-    """Change every job that arrives after time T: all decisions before T stay the same, bit by bit."""
-    pytest.importorskip("schedrl.envs.deeprm.episodes")
-    change, family = 25, sequences_of(SETTINGS, FEW)
-    later = (family.arrival >= change) & (family.duration > 0)
+CHANGE = 25
+
+
+@pytest.fixture(scope="module")
+def futures():
+    """Two families of sequences, equal but for the sizes of all jobs that arrive from step CHANGE on."""
+    family = sequences_of(SETTINGS, FEW)
+    later = (family.arrival >= CHANGE) & (family.duration > 0)
     other = family._replace(
         duration=np.where(later, 16 - family.duration, family.duration).astype(np.int32),
         demand=np.where(later[:, :, None], 11 - family.demand, family.demand).astype(np.int32),
     )
+    return family, other
+
+
+def test_case_34_decisions_do_not_depend_on_the_future(futures):
     policies = {"first": FirstLegal()}
     runs = [
         evaluate(policies, SETTINGS, sequences=given, baselines=("sjf", "sjf_hold", "tetris")).runs
-        for given in (family, other)
+        for given in futures
     ]
+    known = futures[0].arrival < CHANGE
     for one, two in zip(*runs, strict=True):
-        started = [np.where(run.outcome.start < change, run.outcome.start, -1) for run in (one, two)]
-        known = family.arrival < change
+        started = [np.where(run.outcome.start < CHANGE, run.outcome.start, -1) for run in (one, two)]
         assert np.array_equal(started[0][known], started[1][known]), one.label
+        assert not np.array_equal(one.outcome.start, two.outcome.start), "the change must matter later"
+
+
+class Watching(FirstLegal):
+    """Keeps what it saw at its first decisions: after k of them no cluster is beyond step k."""
+
+    def __init__(self, representation):
+        self.representation, self.seen = representation, []
+
+    def predict(self, obs, deterministic=True):
+        self.seen.append({name: np.array(leaf) for name, leaf in obs.items()})
+        return super().predict(obs, deterministic)
+
+
+@pytest.mark.parametrize("representation", ["slots", "compact", "image", "state"])
+def test_case_34_observations_do_not_depend_on_the_future(futures, representation):
+    watchers = [Watching(representation) for _ in futures]
+    for watcher, given in zip(watchers, futures, strict=True):
+        evaluate({"w": watcher}, SETTINGS, sequences=given, baselines={}, modes=["greedy"])
+    for one, two in list(zip(*(watcher.seen for watcher in watchers), strict=False))[:CHANGE]:
+        assert one.keys() == two.keys()
+        for name in one:
+            assert np.array_equal(one[name], two[name]), name
 
 
 def test_steady_state_counts_the_window_only():
