@@ -85,6 +85,12 @@ class Clusters:
         envs = self.everyone if envs is None else envs
         return self.observer.write(self.state, envs, out)
 
+    def summary(self, envs: np.ndarray) -> np.ndarray:
+        """Return [K, 3] the return, the decisions and the mean slowdown so far of `envs` [K]."""
+        out = np.zeros((len(envs), 3))
+        batch.summary(self.spec, *self.state.arrays, envs, out)
+        return out
+
     def outcome(self) -> Outcome:
         """Return what has become of every job so far."""
         return outcome_of(self.state)

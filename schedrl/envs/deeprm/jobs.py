@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from schedrl.settings import UserError
-from schedrl.sim.deeprm.sequences import Sequences, from_steps, from_workload
+from schedrl.sim.deeprm.sequences import Sequences, from_steps, from_workload, padded
 from schedrl.workload.deeprm import DeepRMJobs
 from schedrl.workload.streams import BLOCK, SequenceStream
 from schedrl.workload.types import Workload
@@ -35,7 +35,7 @@ class StreamedJobs:
             # Whole blocks, so that a sequence is converted once.
             self._first = first // BLOCK * BLOCK
             count = -(-(last + 1 - self._first) // BLOCK) * BLOCK
-            self._ready = from_steps(*self._stream.take(self._first, count))
+            self._ready = padded(from_steps(*self._stream.take(self._first, count)), self.max_jobs)
         return self._ready.rows(numbers - self._first)
 
 

@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from schedrl.sim.deeprm.outcome import Outcome
-from schedrl.sim.deeprm.state import DECISIONS, TERM_NAMES, TERMINATED, TRUNCATED
+from schedrl.sim.deeprm.state import TERM_NAMES, TERMINATED, TRUNCATED
 
 from .clusters import Clusters
 from .jobs import jobs_of
@@ -99,24 +99,12 @@ class DeepRMVectorEnv(VectorEnv):
         infos["final_obs"] = np.full(self.num_envs, None, object)
         for row, env in enumerate(done):
             infos["final_obs"][env] = {name: leaf[row] for name, leaf in final.items()}
-        state = self.clusters.state
-        values = (state.ret[done], state.column(DECISIONS)[done], self._slowdown(done))
+        summary = self.clusters.summary(done)
         infos["episode"] = {}
-        for key, value in zip(EPISODE_KEYS, values, strict=True):
+        for column, key in enumerate(EPISODE_KEYS):
             infos["episode"][key] = np.zeros(self.num_envs)
-            infos["episode"][key][done] = value
+            infos["episode"][key][done] = summary[:, column]
         infos["_final_obs"] = infos["_episode"] = flags
-
-    def _slowdown(self, done: np.ndarray) -> np.ndarray:
-        """Mean over arrived jobs [K]; NaN where none arrived."""
-        state = self.clusters.state
-        end = state.column(0)[done, None]
-        arrival, finish = state.arrival[done], state.finish[done]
-        here = (arrival < end) & (state.start[done] >= -2)
-        until = np.where((finish >= 0) & (finish <= end), finish, end)
-        slowdown = np.where(here, (until - arrival) / np.maximum(1, state.duration[done]), 0.0)
-        count = here.sum(axis=1)
-        return np.where(count > 0, slowdown.sum(axis=1) / np.maximum(1, count), np.nan)
 
     def action_masks(self) -> np.ndarray:
         """Return the masks [N, S + 1]."""

@@ -9,7 +9,7 @@ from numba import prange
 from schedrl.sim.jit import Batch, borrowed
 
 from . import kernel, observe
-from .state import ENDED, SEQUENCE
+from .state import DECISIONS, ENDED, RETURN, SEQUENCE
 
 
 @Batch
@@ -36,6 +36,16 @@ def load(spec, at, ints, reals, words, envs, numbers, arrival, duration, demand)
                 row[at.demand + j * spec.num_resources + r] = demand[k, j, r]
         row[SEQUENCE] = numbers[k]
         kernel.reset(spec, at, row, reals[envs[k]], words[envs[k]])
+
+
+@Batch
+def summary(spec, at, ints, reals, words, envs, out):
+    """Write the return, the decisions and the mean slowdown so far into out [K, 3]."""
+    for k in prange(envs.shape[0]):
+        n = envs[k]
+        out[k, 0] = reals[n, RETURN]
+        out[k, 1] = ints[n, DECISIONS]
+        out[k, 2] = kernel.mean_slowdown(at, ints[n])
 
 
 @Batch

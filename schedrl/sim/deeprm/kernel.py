@@ -298,6 +298,19 @@ def _ending(spec, ints):
     return TRUNCATED if ints[TIME] > spec.episode_max_length else 0
 
 
+@leaf
+def mean_slowdown(at, ints):
+    """Return the mean slowdown of the jobs that have come, unfinished and dropped ones up to now; NaN if none."""
+    total, count = 0.0, 0
+    for j in range(ints[NEXT_JOB]):
+        if ints[at.start + j] >= DROPPED:
+            finish = ints[at.finish + j]
+            until = finish if 0 <= finish <= ints[TIME] else ints[TIME]
+            total += (until - ints[at.arrival + j]) / ints[at.duration + j]
+            count += 1
+    return total / count if count else np.nan
+
+
 def check_actions(actions: np.ndarray, num_slots: int) -> None:
     """Refuse an action outside [0, num_slots].
 
