@@ -39,7 +39,7 @@ class PPOSettings(LearningSettings):
         rollout = self.num_envs * self.num_steps
         self.check(
             self.batch_size <= rollout,
-            f"batch_size is {self.batch_size}, but a rollout has num_envs x num_steps = {rollout} decisions; lower it",
+            f"batch_size is {self.batch_size}, but num_envs x num_steps is only {rollout}; lower batch_size",
         )
 
 

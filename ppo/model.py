@@ -60,13 +60,17 @@ class PPOLearner:
         total = policy_loss + s.value_coef * value_loss - entropy_coef * entropy
         return total, (policy_loss, value_loss, entropy, kl, outside)
 
-    def _update_graph(self, batch: Mapping[str, Any], rows: Any, learning_rate: Any, entropy_coef: Any) -> Any:
+    def _update_graph(
+        self, batch: Mapping[str, Any], rows: Any, learning_rate: Any, entropy_coef: Any
+    ) -> Any:
         tf, s = self.tf, self.settings
         batch = {**batch, "obs": self.model.normalise(batch["obs"])}
         limit = 1.0 if s.target_kl is None else s.target_kl
 
         def going_on(i: Any, kl: Any, *_: Any) -> Any:
-            return i < rows.shape[0] if s.target_kl is None else tf.logical_and(i < rows.shape[0], kl <= limit)
+            return (
+                i < rows.shape[0] if s.target_kl is None else tf.logical_and(i < rows.shape[0], kl <= limit)
+            )
 
         def step(i: Any, _: Any, sums: Any, weights: Any, m: Any, v: Any, count: Any) -> tuple[Any, ...]:
             minibatch = tf.nest.map_structure(lambda x: tf.gather(x, rows[i]), batch)

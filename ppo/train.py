@@ -63,11 +63,11 @@ def train(env: VectorEnv, settings: PPOSettings, run: Run) -> Iterator[Record]:
         )
         run.checkpoint(**parts)
         yield record
-    run.finish(model)
+    run.finish(**parts)
 
 
 def make_batch(rollout: Rollout, settings: PPOSettings) -> dict[str, object]:
-    """Turn a rollout into what `PPOLearner.update` reads: arrays `[T * B]`, advantages normalised and clipped."""
+    """Turn a rollout into what `PPOLearner.update` reads: arrays `[T * B]`, advantages normalised."""
     rewards = rollout.rewards * np.float32(settings.reward_scale)
     following = returns.next_values(
         rollout.values, rollout.last_values, rollout.terminated, rollout.truncated, rollout.final_values

@@ -1,9 +1,9 @@
 """Seven tiny batched environments, each of which fails an agent with one particular fault.
 
-After Andy Jones, "Debugging RL, without the agonizing pain" (https://andyljones.com/posts/rl-debugging.html), with two
-added for what this project depends on: masks, and truncation told apart from termination. All follow the contract of
-the real environments (Dict observations with `action_mask`, SAME_STEP autoreset, final observations, exact resume),
-and each knows its optimal actions and values.
+After Andy Jones, "Debugging RL, without the agonizing pain" (https://andyljones.com/posts/rl-debugging.html),
+with two added for what this project depends on: masks, and truncation told apart from termination. All follow
+the contract of the real environments (Dict observations with `action_mask`, SAME_STEP autoreset, final
+observations, exact resume), and each knows its optimal actions and values.
 
 | name                      | what it takes to solve it                                                    |
 |---------------------------|------------------------------------------------------------------------------|
@@ -65,7 +65,7 @@ class Probe(VectorEnv):
         """Return the value of states under the best actions `[N]`."""
         raise NotImplementedError
 
-    # -- the vector environment --------------------------------------------------------------------------------------
+    # -- the vector environment ------------------------------------------------------------------------------
 
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[dict, dict]:
         """Start all environments."""
@@ -81,7 +81,9 @@ class Probe(VectorEnv):
         actions = np.asarray(actions)
         legal = self.mask(self.x)[np.arange(self.num_envs), actions]
         if not legal.all():
-            raise ValueError(f"environment {np.argmin(legal)} was given the illegal action {actions[np.argmin(legal)]}")
+            raise ValueError(
+                f"environment {np.argmin(legal)} was given the illegal action {actions[np.argmin(legal)]}"
+            )
         rewards, terminated, truncated, x = self.transition(self.x, actions)
         self.returns += rewards
         self.lengths += 1
@@ -104,7 +106,12 @@ class Probe(VectorEnv):
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything that decides the future."""
         generator = np.asarray(json.dumps(self.rng.bit_generator.state))
-        return {"x": self.x.copy(), "returns": self.returns.copy(), "lengths": self.lengths.copy(), "rng": generator}
+        return {
+            "x": self.x.copy(),
+            "returns": self.returns.copy(),
+            "lengths": self.lengths.copy(),
+            "rng": generator,
+        }
 
     def set_state(self, state: dict[str, np.ndarray]) -> None:
         """Continue where `get_state` was called."""
@@ -182,7 +189,7 @@ class ActionByObservation(TwoActions):
 
 
 class MaskedBestAction(Probe):
-    """One step; actions earn 0, 0.5 and 1, but the observation -1 makes the last illegal (and the first at 1)."""
+    """One step; actions earn 0, 0.5, 1, but the last is illegal at observation -1 (the first at 1)."""
 
     num_actions = 3
 
@@ -205,12 +212,12 @@ class MaskedBestAction(Probe):
 
 
 class TruncatedOrTerminated(Probe):
-    """Action 0 earns 1 and terminates; action 1 earns less and is cut off by a time limit, the state unchanged.
+    """Action 0 earns 1 and terminates; action 1 earns less and is cut off by a time limit.
 
-    Needs gamma = 0.9. The observation (one-hot) names one of three states. In `patient`, action 1 earns 0.5, worth
-    0.5 / (1 - 0.9) = 5 if the cut-off bootstraps and 0.5 if it counts as the end. In `poor` it earns 0.05, worth 0.5;
-    it looks better than 1 to an agent that bootstraps from the observation after the reset, because of the third
-    state, `rich`, which earns 10 whatever is done.
+    Needs gamma = 0.9. The observation (one-hot) names one of three states. In `patient`, action 1 earns 0.5,
+    worth 0.5 / (1 - 0.9) = 5 if the cut-off bootstraps and 0.5 if it counts as the end. In `poor` it earns
+    0.05, worth 0.5; it looks better than 1 to an agent that bootstraps from the observation after the reset,
+    because of the third state, `rich`, which earns 10 whatever is done.
     """
 
     features, num_actions = 3, 2

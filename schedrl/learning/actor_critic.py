@@ -1,7 +1,7 @@
 """A policy and a value function over one flat vector of weights: acting, valuing, saving and exporting.
 
-What every actor-critic algorithm needs around its own loss. The observation normaliser belongs to it and travels
-with the weights.
+What every actor-critic algorithm needs around its own loss. The observation normaliser belongs to it and
+travels with the weights.
 """
 
 from __future__ import annotations
@@ -35,7 +35,11 @@ class ActorCritic:
     """
 
     def __init__(
-        self, observation_space: spaces.Dict, settings: LearningSettings, seed: int, representation: str = "slots"
+        self,
+        observation_space: spaces.Dict,
+        settings: LearningSettings,
+        seed: int,
+        representation: str = "slots",
     ):
         self.tf = tf = tensorflow(seed=seed)
         self.ops = networks.tensorflow_ops()
@@ -48,14 +52,16 @@ class ActorCritic:
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
         self.weights = tf.Variable(networks.initial_vector(self.network, rng), name="weights")
         normalised = settings.normalise_observations
-        self.normaliser = Normaliser({k: s for k, (s, dtype) in self.leaves.items() if normalised and dtype != "uint8"})
+        self.normaliser = Normaliser(
+            {k: s for k, (s, dtype) in self.leaves.items() if normalised and dtype != "uint8"}
+        )
         self._scale = {
             name: (tf.Variable(mean, name=f"mean_{name}"), tf.Variable(inverse, name=f"inverse_std_{name}"))
             for name, (mean, inverse) in self.normaliser.scale().items()
         }
         self.acting = self.policy()
 
-    # -- graph code ----------------------------------------------------------------------------------------------
+    # -- graph code ------------------------------------------------------------------------------------------
 
     def compile(self, function: Any, signature: list[Any]) -> Any:
         """Return `function` as a `tf.function` with a fixed signature, or as it is when running eagerly."""
@@ -66,11 +72,13 @@ class ActorCritic:
     def observation_spec(self, batch: int | None = None) -> dict[str, Any]:
         """Return the tensor specs of a batch of observations, the mask among them."""
         tf = self.tf
-        spec = {name: tf.TensorSpec([batch, *shape], dtype, name) for name, (shape, dtype) in self.leaves.items()}
+        spec = {
+            name: tf.TensorSpec([batch, *shape], dtype, name) for name, (shape, dtype) in self.leaves.items()
+        }
         return spec | {MASK: tf.TensorSpec([batch, self.num_actions], tf.bool, MASK)}
 
     def normalise(self, obs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the observation with its float leaves normalised; 8-bit leaves and the mask are left alone."""
+        """Return the observation with its float leaves normalised, 8-bit leaves and the mask unchanged."""
         tf = self.tf
         obs = dict(obs)
         for name, (mean, inverse_std) in self._scale.items():
@@ -79,7 +87,7 @@ class ActorCritic:
         return obs
 
     def forward(self, weights: Any, obs: Mapping[str, Any]) -> tuple[Any, Any]:
-        """Return unmasked logits `[B, A]` and values `[B]` of a normalised observation, for any weight vector."""
+        """Return unmasked logits `[B, A]` and values `[B]` of a normalised observation, for any weights."""
         tf = self.tf
         leaves = {}
         for name, (_, dtype) in self.leaves.items():
@@ -87,13 +95,13 @@ class ActorCritic:
             leaves[name] = leaf / 255.0 if dtype == "uint8" else leaf
         return self.network.forward(self.ops, networks.unpack(self.ops, weights, self.shapes), leaves)
 
-    # -- host code -----------------------------------------------------------------------------------------------
+    # -- host code -------------------------------------------------------------------------------------------
 
     def act(self, obs: Observation, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Sample for a batch; return actions int32, their log-probabilities and values, each `[B]`.
 
-        Runs in NumPy: at a few hundred rows a call into TensorFlow costs more than the network. The draw depends on
-        the run's seed and `step` only, so that a resumed run repeats it.
+        Runs in NumPy: at a few hundred rows a call into TensorFlow costs more than the network. The draw
+        depends on the run's seed and `step` only, so that a resumed run repeats it.
         """
         return self.acting.sample(obs, self.seed, step)
 

@@ -9,7 +9,7 @@ from schedrl.settings import UserError
 
 
 class Budget:
-    """Counts what has been spent of `total_steps` decisions or of `num_episodes` episodes (whichever is given)."""
+    """Counts what is spent of `total_steps` decisions or of `num_episodes` episodes."""
 
     def __init__(self, total_steps: int | None = None, num_episodes: int | None = None):
         if total_steps is None and num_episodes is None:

@@ -1,7 +1,8 @@
-"""Checkpoints: arrays and plain numbers in one `.npz`, without pickle, written so that no half-written file is read.
+"""Checkpoints: arrays and plain numbers in one `.npz`, without pickle; a half-written file is never read.
 
-A file is written under a temporary name beside its place, flushed to the disk and renamed, which is atomic. Loading
-checks the format version and, on request, shapes; whatever is wrong is a `UserError` that says what to do.
+A file is written under a temporary name beside its place, flushed to the disk and renamed, which is atomic.
+Loading checks the format version and, on request, shapes; whatever is wrong is a `UserError` that says what
+to do.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def save_arrays(path: Path | str, arrays: Mapping[str, np.ndarray], header: Mapp
     members = {name: np.asarray(array) for name, array in arrays.items()}
     for name, array in members.items():
         if array.dtype == object:
-            raise TypeError(f"{name} holds Python objects; a checkpoint takes arrays of numbers, bools and text only")
+            raise TypeError(
+                f"{name} holds Python objects; a checkpoint takes arrays of numbers, bools and text only"
+            )
     with atomic_write(path) as file:
         np.savez(file, **{HEADER: np.frombuffer(text.encode(), np.uint8)}, **members)
 
@@ -67,10 +70,14 @@ def load_arrays(path: Path | str, kind: str | None = None) -> tuple[dict[str, np
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop(HEADER).tobytes())
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise UserError(f"{path} is damaged or was not written by this program ({error}); use an older checkpoint") from error
+        raise UserError(
+            f"{path} is damaged or was not written by this program ({error}); use an older checkpoint"
+        ) from error
     version = header.get("format_version")
     if version != FORMAT_VERSION:
-        raise UserError(f"{path} has format version {version}, this program reads {FORMAT_VERSION}; train again or use its version")
+        raise UserError(
+            f"{path} has format version {version}, this program reads {FORMAT_VERSION}; train again"
+        )
     if kind is not None and header.get("kind") != kind:
         raise UserError(f"{path} is a {header.get('kind')!r} file, not a {kind!r} file")
     return arrays, header
@@ -91,11 +98,11 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-# -- nested state ----------------------------------------------------------------------------------------------------
+# -- nested state --------------------------------------------------------------------------------------------
 
 
 def flatten_state(parts: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Split `{part: {name: value}}` into arrays named `part/name` and a JSON-able rest with the same names."""
+    """Split `{part: {name: value}}` into arrays named `part/name` and a JSON-able rest."""
     arrays: dict[str, np.ndarray] = {}
     plain: dict[str, Any] = {}
     for part, state in parts.items():

@@ -1,7 +1,8 @@
 """The masked categorical distribution: illegal actions have probability exactly zero, and never a NaN.
 
 Illegal logits are set to a large negative number, not to -inf: -inf gives NaN gradients, and multiplying
-probabilities by the mask leaves illegal actions alive or divides by zero. exp(LARGE_NEGATIVE) underflows to exactly 0.
+probabilities by the mask leaves illegal actions alive or divides by zero. exp(LARGE_NEGATIVE) underflows to
+exactly 0.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def log_prob_of(all_log_probs: Any, actions: Any) -> Any:
 
 
 def entropy(all_log_probs: Any) -> Any:
-    """Return the entropy over legal actions `[B]`, in nats (an illegal one contributes 0 x LARGE_NEGATIVE = 0)."""
+    """Return the entropy over legal actions `[B]`, in nats (an illegal one adds 0 x LARGE_NEGATIVE = 0)."""
     import tensorflow as tf
 
     return -tf.reduce_sum(tf.exp(all_log_probs) * all_log_probs, axis=-1)
@@ -66,5 +67,9 @@ def sample(logits: Any, mask: Any, seed: Any) -> Any:
     import tensorflow as tf
 
     # Uniform in (0, 1): both ends would give an infinite Gumbel value.
-    uniform = tf.random.stateless_uniform(tf.shape(logits), seed, minval=1e-7, maxval=1.0 - 1e-7, dtype=logits.dtype)
-    return tf.argmax(masked_logits(logits - tf.math.log(-tf.math.log(uniform)), mask), axis=-1, output_type=tf.int32)
+    uniform = tf.random.stateless_uniform(
+        tf.shape(logits), seed, minval=1e-7, maxval=1.0 - 1e-7, dtype=logits.dtype
+    )
+    return tf.argmax(
+        masked_logits(logits - tf.math.log(-tf.math.log(uniform)), mask), axis=-1, output_type=tf.int32
+    )

@@ -1,7 +1,7 @@
-"""The records of a training run: `metrics.csv`, TensorBoard events, per-episode histories, a progress callback.
+"""The records of a training run: `metrics.csv`, TensorBoard events, histories, a progress callback.
 
-A resumed run drops what was logged after its checkpoint, so that the files equal those of an uninterrupted one
-(times apart).
+A resumed run drops what was logged after its checkpoint, so that the files equal those of an uninterrupted
+one (times apart).
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ HISTORIES = {"r": "reward_history.npy", "slowdown": "slowdown_history.npy"}
 class Logger:
     """Writes one record per update into `folder`; a logger without a folder only calls `callback`.
 
-    `reward_history.npy` and `slowdown_history.npy` hold one float32 per finished episode, in the order of finishing.
+    `reward_history.npy` and `slowdown_history.npy` hold one float32 per finished episode, in the order of
+    finishing.
     """
 
     def __init__(

@@ -1,15 +1,15 @@
 """The policy-and-value networks, written once for TensorFlow and for NumPy.
 
-A network is a list of dense layers (shapes only) and a ``forward`` that calls four operations of an *ops* table.
-Training passes TensorFlow's table, serving and evaluation pass NumPy's, so the exported policy cannot drift from the
-trained one. All parameters live in one flat float32 vector: one gradient to clip, one moment vector for Adam, one
-array in a checkpoint, one buffer to share between processes.
+A network is a list of dense layers (shapes only) and a ``forward`` that calls four operations of an *ops*
+table. Training passes TensorFlow's table, serving and evaluation pass NumPy's, so the exported policy cannot
+drift from the trained one. All parameters live in one flat float32 vector: one gradient to clip, one moment
+vector for Adam, one array in a checkpoint, one buffer to share between processes.
 
-| name    | reads                              | source                                                            |
-|---------|------------------------------------|-------------------------------------------------------------------|
-| `slots` | `queue [S, F]` and any other leaf  | weights shared over job slots (the largest effect on learning)    |
-| `mlp`   | every leaf, flattened              | the usual two hidden layers                                       |
-| `image` | every leaf, flattened              | DeepRM (Mao et al., HotNets 2016, section 3): one hidden layer 20 |
+| name    | reads                             | why                                                        |
+|---------|-----------------------------------|------------------------------------------------------------|
+| `slots` | `queue [S, F]` and any other leaf | one small network for all slots: the largest effect seen   |
+| `mlp`   | every leaf, flattened             | the usual two hidden layers                                |
+| `image` | every leaf, flattened             | DeepRM's (Mao et al., HotNets 2016): one hidden layer of 20 |
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ RELU_GAIN, POLICY_GAIN, VALUE_GAIN = 2**0.5, 0.01, 1.0
 class SlotNetwork:
     """Scores each job slot with one small network shared by all slots; no-op and value read the state.
 
-    `embed(slot)` describes a slot; the mean over slots joins the other leaves (cluster, backlog, ...) in `state`;
-    slot score = `score(relu(slot_hidden(embed) + state_hidden(state)))`.
+    `embed(slot)` describes a slot; the mean over slots joins the other leaves (cluster, backlog, ...) in
+    `state`; slot score = `score(relu(slot_hidden(embed) + state_hidden(state)))`.
     """
 
     name = "slots"
@@ -51,7 +51,8 @@ class SlotNetwork:
     def __init__(self, leaves: Mapping[str, tuple[int, ...]], num_actions: int, hidden: Sequence[int]):
         if "queue" not in leaves or len(leaves["queue"]) != 2 or leaves["queue"][0] != num_actions - 1:
             raise UserError(
-                f"the network 'slots' needs a leaf queue [slots, features] and slots + 1 actions, got {dict(leaves)} and "
+                f"the network 'slots' needs a leaf queue [slots, features] and slots + 1 actions, "
+                f"got {dict(leaves)} and "
                 f"{num_actions} actions; use representation 'slots' or the network 'mlp'"
             )
         self.num_slots, features = leaves["queue"]
@@ -89,13 +90,25 @@ class SlotNetwork:
 class DenseNetwork:
     """Hidden layers over all leaves flattened, shared by the policy head and the value head."""
 
-    def __init__(self, leaves: Mapping[str, tuple[int, ...]], num_actions: int, hidden: Sequence[int], name: str = "mlp"):
+    def __init__(
+        self,
+        leaves: Mapping[str, tuple[int, ...]],
+        num_actions: int,
+        hidden: Sequence[int],
+        name: str = "mlp",
+    ):
         self.name = name
         self.leaves = sorted(leaves)
         widths = [sum(prod(shape) for shape in leaves.values()), *hidden]
-        body = [Layer(f"hidden_{i}", a, b, RELU_GAIN) for i, (a, b) in enumerate(zip(widths, widths[1:], strict=False))]
+        body = [
+            Layer(f"hidden_{i}", a, b, RELU_GAIN)
+            for i, (a, b) in enumerate(zip(widths, widths[1:], strict=False))
+        ]
         self.depth = len(body)
-        heads = (Layer("policy", widths[-1], num_actions, POLICY_GAIN), Layer("value", widths[-1], 1, VALUE_GAIN))
+        heads = (
+            Layer("policy", widths[-1], num_actions, POLICY_GAIN),
+            Layer("value", widths[-1], 1, VALUE_GAIN),
+        )
         self.layers = (*body, *heads)
 
     def forward(self, ops: Any, w: Mapping[str, Any], obs: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -113,7 +126,7 @@ Network = SlotNetwork | DenseNetwork
 def make_network(
     name: str, leaves: Mapping[str, tuple[int, ...]], num_actions: int, hidden: Sequence[int] = ()
 ) -> Network:
-    """Build the named network for leaves of these shapes (the mask excluded); empty `hidden` = its default widths."""
+    """Build the named network for leaves of these shapes (no mask); empty `hidden` = its default widths."""
     if name not in DEFAULT_HIDDEN:
         raise UserError(f"unknown network {name!r}; choose one of {', '.join(DEFAULT_HIDDEN)}")
     hidden = tuple(hidden) or DEFAULT_HIDDEN[name]
@@ -132,7 +145,7 @@ def flat(ops: Any, obs: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
     return [ops.reshape(obs[name], (-1, prod(obs[name].shape[1:]))) for name in names]
 
 
-# -- parameters ------------------------------------------------------------------------------------------------------
+# -- parameters ----------------------------------------------------------------------------------------------
 
 
 def parameter_shapes(network: Network) -> dict[str, tuple[int, ...]]:
@@ -165,10 +178,12 @@ def orthogonal(rng: np.random.Generator, rows: int, columns: int) -> np.ndarray:
 def unpack(ops: Any, vector: Any, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Any]:
     """Cut a flat vector into named parameters (differentiable under TensorFlow's ops)."""
     pieces = ops.split(vector, [prod(shape) for shape in shapes.values()])
-    return {name: ops.reshape(piece, shape) for (name, shape), piece in zip(shapes.items(), pieces, strict=True)}
+    return {
+        name: ops.reshape(piece, shape) for (name, shape), piece in zip(shapes.items(), pieces, strict=True)
+    }
 
 
-# -- operations ------------------------------------------------------------------------------------------------------
+# -- operations ----------------------------------------------------------------------------------------------
 
 
 def _numpy_split(vector: np.ndarray, sizes: Sequence[int]) -> list[np.ndarray]:

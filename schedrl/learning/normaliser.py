@@ -1,8 +1,8 @@
 """Running mean and variance of observations; part of the model: saved with it, frozen in evaluation.
 
-Float leaves get statistics for each entry of the last axis; a leaf with two axes or more (`queue [slots, features]`,
-`cluster [horizon, resources]`) shares them over all the other axes, so that every slot is scaled alike. The action
-mask is never normalised, nor are 8-bit images (they are divided by 255).
+Float leaves get statistics for each entry of the last axis; a leaf with two axes or more (`queue [slots,
+features]`, `cluster [horizon, resources]`) shares them over all the other axes, so that every slot is scaled
+alike. The action mask is never normalised, nor are 8-bit images (they are divided by 255).
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ class Normaliser:
     def scale(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Return for each leaf the float32 mean and 1 / sqrt(variance + EPSILON) that `normalise` takes."""
         return {
-            name: (self.mean[name].astype(np.float32), (1.0 / np.sqrt(self.var[name] + EPSILON)).astype(np.float32))
+            name: (
+                self.mean[name].astype(np.float32),
+                (1.0 / np.sqrt(self.var[name] + EPSILON)).astype(np.float32),
+            )
             for name in self.shapes
         }
 
@@ -73,7 +76,7 @@ def normalise(x: np.ndarray, mean: np.ndarray, inverse_std: np.ndarray, clip: fl
 
 
 def _moments(rows: np.ndarray, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and variance `[last axis]` of `rows [n, prod(shape)]`, pooled over the leading axes of a leaf."""
+    """Return mean and variance `[last axis]` of `rows [n, prod(shape)]`, pooled over leading axes."""
     mean = rows.mean(axis=0, dtype=np.float64)
     var = np.square(rows - mean.astype(np.float32)).mean(axis=0, dtype=np.float64)
     mean, var = mean.reshape(-1, *shape[-1:]), var.reshape(-1, *shape[-1:])

@@ -26,7 +26,13 @@ class NumpyPolicy:
         temperature: logits are divided by it when sampling; below 1 is closer to greedy.
     """
 
-    def __init__(self, spec: Mapping[str, Any], weights: np.ndarray, statistics: Mapping[str, np.ndarray], seed: int = 0):
+    def __init__(
+        self,
+        spec: Mapping[str, Any],
+        weights: np.ndarray,
+        statistics: Mapping[str, np.ndarray],
+        seed: int = 0,
+    ):
         self.spec = dict(spec)
         self.representation = spec["representation"]
         self.leaves = {name: (tuple(shape), dtype) for name, (shape, dtype) in spec["leaves"].items()}
@@ -36,7 +42,9 @@ class NumpyPolicy:
         self.network = network
         expected = networks.parameter_shapes(network)
         check_shapes(
-            {"parameters": weights.size}, {"parameters": sum(map(_size, expected.values()))}, "the policy file"
+            {"parameters": weights.size},
+            {"parameters": sum(map(_size, expected.values()))},
+            "the policy file",
         )
         self._weights = networks.unpack(networks.NUMPY, weights, expected)
         normaliser = Normaliser({name: shapes[name] for name in spec["normalised"]})
@@ -82,10 +90,13 @@ class NumpyPolicy:
         actions = logits.argmax(axis=-1)
         return int(actions[0]) if single else actions
 
-    def sample(self, obs: Mapping[str, Any], seed: int, step: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def sample(
+        self, obs: Mapping[str, Any], seed: int, step: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Sample for a batch, statelessly; return actions int32, log-probabilities and values, each `[B]`.
 
-        The noise is a function of `(seed, step)` alone (a counter-based generator), so that nothing need be saved.
+        The noise is a function of `(seed, step)` alone (a counter-based generator), so that nothing need be
+        saved.
         """
         logits, values = self.forward(obs)
         noise = np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, step]))
@@ -94,7 +105,7 @@ class NumpyPolicy:
         rates = np.exp(logits)
         clocks = noise.standard_exponential(logits.shape, dtype=np.float32)
         # A clock of exactly 0 at a rate of 0 would be NaN, which argmin takes for the smallest.
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
             actions = np.argmin(np.where(rates > 0, clocks / rates, np.inf), axis=-1)
         rows = np.arange(len(actions))
         log_probs = logits[rows, actions] - np.log(rates.sum(axis=-1))
@@ -110,8 +121,12 @@ class NumpyPolicy:
         obs = {name: np.asarray(obs[name]) for name in (*self.leaves, MASK)}
         single = obs[MASK].ndim == 1
         batched = {name: leaf[None] for name, leaf in obs.items()} if single else obs
-        expected = {name: list(shape) for name, (shape, _) in self.leaves.items()} | {MASK: [self.num_actions]}
-        check_shapes({name: list(leaf.shape[1:]) for name, leaf in batched.items()}, expected, "the observation")
+        expected = {name: list(shape) for name, (shape, _) in self.leaves.items()} | {
+            MASK: [self.num_actions]
+        }
+        check_shapes(
+            {name: list(leaf.shape[1:]) for name, leaf in batched.items()}, expected, "the observation"
+        )
         return batched, single
 
 

@@ -1,4 +1,4 @@
-"""Optimiser steps as pure functions over one flat parameter vector; they run on TensorFlow and on NumPy alike."""
+"""Optimiser steps as pure functions over one flat parameter vector, for TensorFlow and NumPy alike."""
 
 from __future__ import annotations
 

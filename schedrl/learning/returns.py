@@ -18,8 +18,8 @@ def next_values(
 ) -> np.ndarray:
     """Return the value that follows each step `[T, B]`.
 
-    It is 0 after a termination, the value of the *final* observation (before the reset) after a truncation, and
-    the value of the next observation otherwise. The observation after a reset is never used.
+    It is 0 after a termination, the value of the *final* observation (before the reset) after a truncation,
+    and the value of the next observation otherwise. The observation after a reset is never used.
 
     Args:
         values: V(s_t) `[T, B]`.
@@ -32,7 +32,9 @@ def next_values(
     cut = truncated & ~terminated
     if cut.any():
         if final_values is None:
-            raise ValueError("a truncated episode needs the value of its final observation: pass final_values")
+            raise ValueError(
+                "a truncated episode needs the value of its final observation: pass final_values"
+            )
         following = np.where(cut, final_values, following)
     return np.where(terminated, 0, following).astype(values.dtype)
 

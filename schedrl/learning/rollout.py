@@ -1,7 +1,7 @@
 """Collecting experience from a batched environment into preallocated arrays `[T, B, ...]`.
 
-No Python per environment except where an episode was cut off by a time limit: there the final observation is kept,
-so that its value (never that of the observation after the reset) can be bootstrapped.
+No Python per environment except where an episode was cut off by a time limit: there the final observation is
+kept, so that its value (never that of the observation after the reset) can be bootstrapped.
 """
 
 from __future__ import annotations
@@ -27,13 +27,18 @@ class Rollout:
 
     def __init__(self, num_steps: int, num_envs: int, observation_space: Any):
         shape = (num_steps, num_envs)
-        self.obs = {name: np.zeros((*shape, *leaf.shape), leaf_dtype(leaf)) for name, leaf in observation_space.items()}
+        self.obs = {
+            name: np.zeros((*shape, *leaf.shape), leaf_dtype(leaf))
+            for name, leaf in observation_space.items()
+        }
         self.actions = np.zeros(shape, np.int32)
-        self.log_probs, self.values, self.rewards, self.final_values = (np.zeros(shape, np.float32) for _ in range(4))
+        self.log_probs, self.values, self.rewards, self.final_values = (
+            np.zeros(shape, np.float32) for _ in range(4)
+        )
         self.terminated, self.truncated = np.zeros(shape, bool), np.zeros(shape, bool)
         self.last_values = np.zeros(num_envs, np.float32)
         self.episodes: dict[str, np.ndarray] = {}
-        """Of the episodes that ended here, in order: return `r`, decisions `l`, mean `slowdown` (where given)."""
+        """Of the episodes that ended, in order: return `r`, decisions `l`, mean `slowdown` (where given)."""
 
     def flat(self, name: str) -> np.ndarray:
         """Return an array as `[T * B, ...]`, a view; `obs` leaves by their own names."""
@@ -71,7 +76,9 @@ class Collector:
                 rollout.obs[name][t] = leaf
             actions, rollout.log_probs[t], rollout.values[t] = act(self.obs, self.step)
             rollout.actions[t] = actions
-            self.obs, rollout.rewards[t], rollout.terminated[t], rollout.truncated[t], infos = self.env.step(actions)
+            self.obs, rollout.rewards[t], rollout.terminated[t], rollout.truncated[t], infos = self.env.step(
+                actions
+            )
             self.step += 1
             if "episode" in infos:
                 episodes.append({k: np.asarray(v)[infos["_episode"]] for k, v in infos["episode"].items()})
@@ -80,7 +87,9 @@ class Collector:
         self.obs = _copy(self.obs)
         rollout.last_values[:] = values(self.obs)
         self._value_finals(cut, values)
-        rollout.episodes = {k: np.concatenate([e[k] for e in episodes]) for k in episodes[0]} if episodes else {}
+        rollout.episodes = (
+            {k: np.concatenate([e[k] for e in episodes]) for k in episodes[0]} if episodes else {}
+        )
         if self.check_numerics:
             for name in ("rewards", *rollout.obs):
                 require_finite(f"the environment's {name}", rollout.flat(name))

@@ -1,13 +1,13 @@
 """One training run and its folder: who it is, its budget, its files, stopping and resuming.
 
-    models/ppo_deeprm/
-        run.json              resolved settings, seed, git commit, package versions; run id = hash of these
-        metrics.csv           one row per update
-        tensorboard/          the same for TensorBoard
-        reward_history.npy    one value per finished episode; slowdown_history.npy likewise
-        checkpoints/          everything that `--resume` needs
-        policy.npz            weights and normaliser, read with NumPy alone
-        saved_model/          TensorFlow SavedModel with named signatures
+models/ppo_deeprm/
+    run.json              resolved settings, seed, git commit, package versions; run id = hash of these
+    metrics.csv           one row per update
+    tensorboard/          the same for TensorBoard
+    reward_history.npy    one value per finished episode; slowdown_history.npy likewise
+    checkpoints/          everything that `--resume` needs
+    policy.npz            weights and normaliser, read with NumPy alone
+    saved_model/          TensorFlow SavedModel with named signatures
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import hashlib
 import importlib.metadata
 import json
 import platform
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -25,10 +26,19 @@ from typing import Any
 import numpy as np
 
 from schedrl.learning.budget import Budget
-from schedrl.learning.checkpoint import atomic_write, flatten_state, load_arrays, save_arrays, unflatten_state
+from schedrl.learning.checkpoint import (
+    atomic_write,
+    check_shapes,
+    flatten_state,
+    load_arrays,
+    save_arrays,
+    unflatten_state,
+)
 from schedrl.learning.logger import Logger, Record
 from schedrl.settings import UserError
 
+FILES = ("run.json", "metrics.csv", "policy.npz", "reward_history.npy", "slowdown_history.npy")
+FOLDERS = ("checkpoints", "saved_model", "tensorboard")
 PACKAGES = ("tensorflow", "keras", "numpy", "numba", "scipy", "gymnasium")
 
 
@@ -41,6 +51,7 @@ class Run:
         folder: where files go; None keeps nothing on disk (tests, notebooks).
         settings: resolved settings by section, for `run.json`: `{"algorithm": ..., "environment": ...}`.
         resume: continue from the newest checkpoint in `folder`.
+        overwrite: start afresh where `folder` holds a finished or interrupted run; refused otherwise.
         checkpoint_every: decisions between checkpoints; a last one is always written.
         callback: called with each record.
         tensorboard: write TensorBoard events.
@@ -54,6 +65,7 @@ class Run:
         *,
         settings: Mapping[str, Any] | None = None,
         resume: bool = False,
+        overwrite: bool = False,
         checkpoint_every: int = 500_000,
         callback: Callable[[Record], None] | None = None,
         tensorboard: bool = True,
@@ -66,26 +78,32 @@ class Run:
         self._last_checkpoint = 0
         self._seconds_before, self._started = 0.0, time.perf_counter()
         if self.folder is not None:
-            self._open_folder(settings or {})
+            self._open_folder(settings or {}, overwrite)
         self.logger = Logger(self.folder, callback, tensorboard)
 
-    def _open_folder(self, settings: Mapping[str, Any]) -> None:
+    def _open_folder(self, settings: Mapping[str, Any], overwrite: bool) -> None:
         old = newest_checkpoint(self.folder)
         if self.resume and old is None:
             raise UserError(f"{self.folder} has no checkpoint to resume; start without --resume")
-        if not self.resume and old is not None:
+        if not self.resume and old is not None and not overwrite:
             raise UserError(
                 f"{self.folder} already holds a run; give --resume to continue it, or another --model_dir"
             )
+        if self.resume:
+            refuse_other_settings(self.folder / "run.json", settings)
         try:
+            if overwrite and not self.resume:
+                clear(self.folder)
             (self.folder / "checkpoints").mkdir(parents=True, exist_ok=True)
             description = describe_run(settings, self.seed)
             with atomic_write(self.folder / "run.json") as file:
                 file.write(json.dumps(description, indent=2, sort_keys=True).encode() + b"\n")
         except OSError as error:
-            raise UserError(f"cannot write into {self.folder} ({error.strerror}); choose another --model_dir") from error
+            raise UserError(
+                f"cannot write into {self.folder} ({error.strerror}); choose another --model_dir"
+            ) from error
 
-    # -- the loop's conditions ---------------------------------------------------------------------------------------
+    # -- the loop's conditions -------------------------------------------------------------------------------
 
     def request_stop(self) -> None:
         """Ask the loop to save and end after the present update (safe from a signal handler)."""
@@ -101,7 +119,7 @@ class Run:
         """Seconds of training so far, those before a resume included."""
         return self._seconds_before + time.perf_counter() - self._started
 
-    # -- saving ------------------------------------------------------------------------------------------------------
+    # -- saving ----------------------------------------------------------------------------------------------
 
     def restore(self, **parts: Any) -> None:
         """When resuming, load the newest checkpoint into `parts` (objects with `load_state`)."""
@@ -117,9 +135,12 @@ class Run:
         self._seconds_before, self._started = header["seconds"], time.perf_counter()
 
     def checkpoint(self, **parts: Any) -> None:
-        """Save `parts` (objects with `state`) if a checkpoint is due or the run is about to end."""
-        due = self.budget.decisions - self._last_checkpoint >= self.checkpoint_every
-        if self.folder is None or not (due or self.done):
+        """Save `parts` (objects with `state`) if a checkpoint is due."""
+        if self.budget.decisions - self._last_checkpoint >= self.checkpoint_every:
+            self._save(parts)
+
+    def _save(self, parts: Mapping[str, Any]) -> None:
+        if self.folder is None:
             return
         self.logger.flush()
         states = {name: part.state() for name, part in parts.items()}
@@ -131,7 +152,9 @@ class Run:
         for old in _checkpoints(self.folder)[:-2]:
             old.unlink(missing_ok=True)
 
-    def log(self, decisions: int, seconds: float, episodes: Mapping[str, np.ndarray], **metrics: float) -> Record:
+    def log(
+        self, decisions: int, seconds: float, episodes: Mapping[str, np.ndarray], **metrics: float
+    ) -> Record:
         """Spend the budget, write one record and return it.
 
         Args:
@@ -154,13 +177,40 @@ class Run:
         self.logger.log(record, episodes)
         return record
 
-    def finish(self, model: Any, export: bool = True) -> None:
-        """Write the policy (and, with `export`, the SavedModel) and close the logs."""
+    def finish(self, export: bool = True, **parts: Any) -> None:
+        """Save a last checkpoint, the policy and (with `export`) the SavedModel; close the logs.
+
+        `parts` are those of `checkpoint`; the one named `model` is exported.
+        """
         if self.folder is not None:
+            if self.budget.decisions != self._last_checkpoint:
+                self._save(parts)
+            model = parts["model"]
             model.save_policy(self.folder / "policy.npz", decisions=self.budget.decisions, seed=self.seed)
             if export:
                 model.export(self.folder / "saved_model")
         self.logger.close()
+
+
+def refuse_other_settings(path: Path, settings: Mapping[str, Any]) -> None:
+    """Raise `UserError` if a run to be resumed had other settings; only the budget may change."""
+    try:
+        old = json.loads(path.read_bytes())["settings"]
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(f"{path} is missing or damaged ({error}); start a new run") from error
+    budget = {"total_steps", "num_episodes"}
+    for section, values in json.loads(json.dumps(settings)).items():
+        if isinstance(values, dict) and isinstance(old.get(section), dict):
+            before, now = ({k: v for k, v in d.items() if k not in budget} for d in (old[section], values))
+            check_shapes(before, now, f"the run in {path.parent}")
+
+
+def clear(folder: Path) -> None:
+    """Remove the files that a run writes from `folder`, and nothing else."""
+    for name in FOLDERS:
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for name in FILES:
+        (folder / name).unlink(missing_ok=True)
 
 
 def newest_checkpoint(folder: Path) -> Path | None:
@@ -193,7 +243,7 @@ def describe_run(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def git_commit() -> dict[str, Any]:
-    """Return the commit this code was run from and whether files differed from it; Nones outside a repository."""
+    """Return the commit this code ran from and whether files differed; Nones outside a repository."""
 
     def git(*arguments: str) -> str | None:
         try:

@@ -1,4 +1,4 @@
-"""The settings that every learning algorithm shares; each algorithm's `config.py` adds its own. No heavy imports."""
+"""The settings that every learning algorithm shares; each algorithm adds its own. No heavy imports."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """TensorFlow, imported once and set up so that runs repeat bit for bit.
 
-One thread inside an operation and one between operations: these networks are too small for more, and two threads on
-a busy machine are far slower than one. Import TensorFlow through here only; it takes seconds.
+One thread inside an operation and one between operations: these networks are too small for more, and two
+threads on a busy machine are far slower than one. Import TensorFlow through here only; it takes seconds.
 """
 
 from __future__ import annotations
