@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ from schedrl.sim.deeprm import kernel, observe
 from schedrl.sim.deeprm.state import DECISIONS, ENDED
 from schedrl.sim.jit import Batch, borrowed, leaf, njit
 
-from .rules import View
+from .rules import View, built_in
+
+rule = built_in
+"""Stands for the rule in the templates below; `fuse` compiles copies of them with another in its place."""
 
 
 @leaf
@@ -24,51 +28,66 @@ def uniform(seed, env, decision):
     return float((z ^ (z >> np.uint64(31))) >> np.uint64(11)) / 9007199254740992.0
 
 
+def _episode(spec, at, ints, reals, words, parameters, seed, env, mask, slots, demand, free, scalars):
+    startable, duration, arrival = mask[: spec.num_slots], slots[0], slots[1]
+    while ints[ENDED] == 0:
+        kernel.legal_actions(spec, at, ints, words, mask)
+        if spec.mask_physics:
+            startable = mask[spec.num_slots + 1 :]
+        observe.decision_state(
+            spec, at, ints, words, mask, startable, duration, demand, arrival, free, scalars
+        )
+        view = View(
+            startable, duration, demand, arrival, free, scalars[0], scalars[1], scalars[2], scalars[5] > 0,
+            uniform(seed, env, ints[DECISIONS]),
+        )  # fmt: skip
+        kernel.step(spec, at, ints, reals, words, rule(view, parameters))
+
+
+episode = _episode
+
+
+def _episodes(spec, at, ints, reals, words, parameters, seed, masks, slots, demand, free, scalars):
+    """Play every environment to the end of its episode."""
+    ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
+    masks, slots, demand = borrowed(masks), borrowed(slots), borrowed(demand)
+    free, scalars, parameters = borrowed(free), borrowed(scalars), borrowed(parameters)
+    for n in prange(ints.shape[0]):
+        episode(
+            spec, at, ints[n], reals[n], words[n], parameters, seed, n,
+            masks[n], slots[n], demand[n], free[n], scalars[n],
+        )  # fmt: skip
+
+
+def _choose(startable, duration, demand, arrival, free, scalars, uniforms, parameters, actions):
+    """Answer a batch of observations."""
+    for n in range(actions.shape[0]):
+        s = scalars[n]
+        view = View(
+            startable[n], duration[n], demand[n], arrival[n], free[n], s[0], s[1], s[2], s[5] > 0, uniforms[n]
+        )
+        actions[n] = rule(view, parameters)
+
+
+def _copy(function: Callable, names: dict[str, Any], suffix: str) -> FunctionType:
+    made = FunctionType(function.__code__, names, f"{function.__name__}_{suffix}")
+    made.__qualname__ = made.__name__
+    return made
+
+
 @cache
 def fuse(rule: Callable) -> tuple[Batch, Callable]:
-    """Compile the two loops over a rule, once per rule and process.
+    """Compile the two loops over a rule, once per rule; for a rule of this library the result is kept on disk.
 
     Returns:
         `episodes(spec, *state.arrays, parameters, seed, scratch...)` plays every environment to its end;
         `choose(views..., parameters, actions)` answers a batch of observations.
     """
-
-    @leaf
-    def episode(spec, at, ints, reals, words, parameters, seed, env, mask, slots, demand, free, scalars):
-        startable, duration, arrival = mask[: spec.num_slots], slots[0], slots[1]
-        while ints[ENDED] == 0:
-            kernel.legal_actions(spec, at, ints, words, mask)
-            if spec.mask_physics:
-                startable = mask[spec.num_slots + 1 :]
-            observe.decision_state(
-                spec, at, ints, words, mask, startable, duration, demand, arrival, free, scalars
-            )
-            view = View(
-                startable, duration, demand, arrival, free, scalars[0], scalars[1], scalars[2], scalars[5] > 0,
-                uniform(seed, env, ints[DECISIONS]),
-            )  # fmt: skip
-            kernel.step(spec, at, ints, reals, words, rule(view, parameters))
-
-    def episodes(spec, at, ints, reals, words, parameters, seed, masks, slots, demand, free, scalars):
-        ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
-        masks, slots, demand = borrowed(masks), borrowed(slots), borrowed(demand)
-        free, scalars, parameters = borrowed(free), borrowed(scalars), borrowed(parameters)
-        for n in prange(ints.shape[0]):
-            episode(
-                spec, at, ints[n], reals[n], words[n], parameters, seed, n,
-                masks[n], slots[n], demand[n], free[n], scalars[n],
-            )  # fmt: skip
-
-    @njit
-    def choose(startable, duration, demand, arrival, free, scalars, uniforms, parameters, actions):
-        for n in range(actions.shape[0]):
-            s = scalars[n]
-            view = View(
-                startable[n], duration[n], demand[n], arrival[n], free[n], s[0], s[1], s[2], s[5] > 0, uniforms[n]
-            )
-            actions[n] = rule(view, parameters)
-
-    return Batch(episodes), choose
+    # Numba keeps no closures over compiled functions on disk, so each rule gets copies of global functions.
+    keep = rule.__module__.startswith("schedrl.")
+    names, suffix = {**globals(), "rule": rule}, rule.__qualname__
+    names["episode"] = leaf(cache=keep)(_copy(_episode, names, suffix))
+    return Batch(_copy(_episodes, names, suffix), cache=keep), njit(cache=keep)(_copy(_choose, names, suffix))
 
 
 def play_rule(rule: Callable, clusters: Any, parameters: np.ndarray, seed: int = 0) -> None:

@@ -25,7 +25,7 @@ class Heuristic:
     """
 
     name: ClassVar[str]
-    rule: ClassVar[Callable] = staticmethod(rules.by_priority)
+    rule: ClassVar[Callable] = staticmethod(rules.built_in)
     representation: ClassVar[str] = "state"
     idles: ClassVar[bool] = False
     """Whether the rule is defined by idling beside startable jobs: it then plays with idle_limit None."""
@@ -158,13 +158,21 @@ class Defer(_Holding):
 class Random(Heuristic):
     """Draw any action, legal or not (the original's random agent)."""
 
-    name, rule = "random", staticmethod(rules.at_random)
+    name = "random"
+
+    def parameters(self) -> np.ndarray:
+        """Return the numbers that the rule reads."""
+        return _parameters(KIND=rules.AT_RANDOM)
 
 
 class RandomLegal(Heuristic):
-    """Draw a legal action."""
+    """Draw one of the jobs that can start now, or the no-op where it is legal."""
 
-    name, rule = "random_legal", staticmethod(rules.at_random_legal)
+    name = "random_legal"
+
+    def parameters(self) -> np.ndarray:
+        """Return the numbers that the rule reads."""
+        return _parameters(KIND=rules.AT_RANDOM_LEGAL)
 
 
 def _parameters(**values: float) -> np.ndarray:

@@ -30,8 +30,10 @@ class View(NamedTuple):
     uniform: float  # a fresh random number in [0, 1)
 
 
-KNOB, AGE, LONG_FROM, KEEP_FREE, QUIET, CLOCK, NUM_PARAMETERS = range(7)
-"""Parameters of `by_priority`; a value of 0 in the last four means that the condition is off."""
+KIND, KNOB, AGE, LONG_FROM, KEEP_FREE, QUIET, CLOCK, NUM_PARAMETERS = range(8)
+"""Parameters of `built_in`; a value of 0 in the last four means that the condition is off."""
+BY_PRIORITY, AT_RANDOM, AT_RANDOM_LEGAL = range(3)
+"""Values of KIND."""
 
 
 @leaf
@@ -91,3 +93,13 @@ def at_random_legal(view, parameters):
                 return slot
             pick -= 1
     return view.duration.shape[0]
+
+
+@leaf
+def built_in(view, parameters):
+    """Follow the rule that KIND names: one function for all, so that all are compiled at once."""
+    if parameters[KIND] == AT_RANDOM:
+        return at_random(view, parameters)
+    if parameters[KIND] == AT_RANDOM_LEGAL:
+        return at_random_legal(view, parameters)
+    return by_priority(view, parameters)

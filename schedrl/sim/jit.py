@@ -40,7 +40,10 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     numba.config.CACHE_DIR = _cache_dir()
 
 njit = partial(numba.njit, cache=True, error_model="numpy")
-leaf = partial(numba.njit, cache=True, error_model="numpy", forceinline=True)
+"""Compile a function that Python calls."""
+leaf = partial(njit, forceinline=True)
+"""Compile a function that only compiled functions call, into each of them: a call that hands over the spec costs
+more than most of these functions do."""
 
 
 @intrinsic
@@ -65,14 +68,14 @@ class Batch:
     functions inlined into the loop have silently computed wrong results.
     """
 
-    def __init__(self, loop: Callable) -> None:
-        self.serial = njit(loop)
+    def __init__(self, loop: Callable, *, cache: bool = True) -> None:
+        self.serial = njit(cache=cache)(loop)
         # Numba's cache knows a function by its name alone, not by its options.
         twin = FunctionType(
             loop.__code__, loop.__globals__, loop.__name__ + "_parallel", loop.__defaults__, loop.__closure__
         )
         twin.__qualname__ = loop.__qualname__ + "_parallel"
-        self.parallel = njit(parallel=True)(twin)
+        self.parallel = njit(parallel=True, cache=cache)(twin)
 
     def __call__(self, *args: object, threads: int = 1) -> object:
         """Run over `threads` threads; 1 needs no thread pool at all."""
