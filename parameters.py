@@ -28,7 +28,10 @@ from schedrl.settings.values import describe, show
 
 __all__ = ["ALIASES", "GLOSSARY", "classes", "find", "presets"]
 
-OTHERS = {"windows": "schedrl.evaluation.steady_state:Windows"}
+OTHERS = {
+    "launch": "schedrl.launch.settings:LaunchSettings",
+    "windows": "schedrl.evaluation.steady_state:Windows",
+}
 """Section -> class of the settings that belong to no environment or algorithm."""
 
 GLOSSARY = LEGACY | {

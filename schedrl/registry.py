@@ -22,6 +22,9 @@ ENVIRONMENTS = {"deeprm": "schedrl.envs.deeprm.environment:DeepRMEnv"}
 ENVIRONMENT_SETTINGS = {"deeprm": "schedrl.envs.deeprm.settings:DeepRMSettings"}
 """Short name -> the environment's class of settings; its module imports nothing heavy."""
 
+VECTOR_ENVIRONMENTS = {"deeprm": "schedrl.envs.deeprm.vector:DeepRMVectorEnv"}
+"""Short name -> the batched environment, made as `(settings, num_envs, seed=..., copy=...)`."""
+
 HEURISTICS = {
     "fifo": "schedrl.heuristics:FIFO",
     "sjf": "schedrl.heuristics:SJF",
@@ -54,6 +57,7 @@ def table(kind: str) -> dict[str, str]:
     tables = {
         "environment": lambda: ENVIRONMENTS,
         "environment_settings": lambda: ENVIRONMENT_SETTINGS,
+        "vector_environment": lambda: VECTOR_ENVIRONMENTS,
         "heuristic": lambda: HEURISTICS,
         "algorithm": algorithms,
         "algorithm_settings": algorithm_settings,

@@ -15,6 +15,7 @@ from schedrl.learning import networks
 from schedrl.learning.checkpoint import check_shapes, load_arrays
 from schedrl.learning.distributions import LARGE_NEGATIVE, require_legal
 from schedrl.learning.normaliser import Normaliser, normalise
+from schedrl.learning.run_folder import read_description
 
 MASK = "action_mask"
 
@@ -128,6 +129,16 @@ class NumpyPolicy:
             {name: list(leaf.shape[1:]) for name, leaf in batched.items()}, expected, "the observation"
         )
         return batched, single
+
+
+def load_policy(folder: Path | str, seed: int = 0) -> tuple[NumpyPolicy, dict[str, Any]]:
+    """Return the policy in a run's folder and the run's description (`run.json`).
+
+    Raises:
+        UserError: a file is missing, damaged or from another version.
+    """
+    description = read_description(folder)
+    return NumpyPolicy.load(Path(folder) / "policy.npz", seed), description
 
 
 def _size(shape: tuple[int, ...]) -> int:

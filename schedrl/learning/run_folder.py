@@ -27,6 +27,7 @@ import numpy as np
 
 from schedrl.learning.budget import Budget
 from schedrl.learning.checkpoint import (
+    FORMAT_VERSION,
     atomic_write,
     check_shapes,
     flatten_state,
@@ -39,6 +40,7 @@ from schedrl.settings import UserError
 
 FILES = ("run.json", "metrics.csv", "policy.npz", "reward_history.npy", "slowdown_history.npy")
 FOLDERS = ("checkpoints", "saved_model", "tensorboard")
+NAMES = ("algo", "env")
 PACKAGES = ("tensorflow", "keras", "numpy", "numba", "scipy", "gymnasium")
 
 
@@ -49,7 +51,8 @@ class Run:
         budget: decisions or episodes.
         seed: of everything random in the run.
         folder: where files go; None keeps nothing on disk (tests, notebooks).
-        settings: resolved settings by section, for `run.json`: `{"algorithm": ..., "environment": ...}`.
+        settings: resolved settings by section, for `run.json`: `{"algorithm": ..., "environment": ...}`;
+            beside them the names `algo` and `env`.
         resume: continue from the newest checkpoint in `folder`.
         overwrite: start afresh where `folder` holds a finished or interrupted run; refused otherwise.
         checkpoint_every: decisions between checkpoints; a last one is always written.
@@ -205,6 +208,41 @@ def refuse_other_settings(path: Path, settings: Mapping[str, Any]) -> None:
             check_shapes(before, now, f"the run in {path.parent}")
 
 
+def read_description(folder: Path | str) -> dict[str, Any]:
+    """Return the content of a run's `run.json`: `algo`, `env`, `seed`, `settings` by section, and more.
+
+    Raises:
+        UserError: it is missing, damaged or from another version of this program.
+    """
+    path = Path(folder) / "run.json"
+    try:
+        description = json.loads(path.read_bytes())
+        found = [description[key] for key in ("settings", "seed", *NAMES)] and description["format_version"]
+    except FileNotFoundError:
+        raise UserError(f"{folder} holds no run ({path} is missing); give the folder of a run") from None
+    except OSError as error:
+        raise UserError(f"can't read {path} ({error.strerror}); give the folder of a run") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is damaged or not of this program ({error!r}); train anew") from None
+    if found != FORMAT_VERSION:
+        raise UserError(f"{path} has format version {found}, this program reads {FORMAT_VERSION}; train anew")
+    return description
+
+
+def check_resumable(folder: Path) -> dict[str, Any]:
+    """Return the description of a run whose newest checkpoint can be read whole; changes nothing on disk.
+
+    Raises:
+        UserError: there is no such run, no checkpoint, or one that is damaged or of another version.
+    """
+    description = read_description(folder)
+    newest = newest_checkpoint(folder)
+    if newest is None:
+        raise UserError(f"{folder} has no checkpoint to resume; start without --resume")
+    load_arrays(newest, kind="checkpoint")
+    return description
+
+
 def clear(folder: Path) -> None:
     """Remove the files that a run writes from `folder`, and nothing else."""
     for name in FOLDERS:
@@ -237,7 +275,15 @@ def describe_run(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             versions[package] = None
-    description = {"settings": dict(settings), "seed": seed, "git": git_commit(), "versions": versions}
+    names = {key: value for key, value in settings.items() if key in NAMES}
+    description = {
+        **names,
+        "format_version": FORMAT_VERSION,
+        "settings": {key: value for key, value in settings.items() if key not in NAMES},
+        "seed": seed,
+        "git": git_commit(),
+        "versions": versions,
+    }
     text = json.dumps(description, sort_keys=True, default=str)
     return json.loads(text) | {"run_id": hashlib.sha256(text.encode()).hexdigest()[:16]}
 

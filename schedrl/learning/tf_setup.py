@@ -7,6 +7,10 @@ threads on a busy machine are far slower than one. Import TensorFlow through her
 from __future__ import annotations
 
 import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -17,7 +21,8 @@ def tensorflow(threads: int = 1, seed: int | None = None) -> Any:
         threads: intra-op threads; takes effect before TensorFlow's first operation only.
         seed: TensorFlow's global seed. Nothing here draws from it; set so that user code repeats as well.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    if "tensorflow" not in sys.modules:
+        _import_quietly()
     import tensorflow as tf
 
     try:
@@ -29,3 +34,36 @@ def tensorflow(threads: int = 1, seed: int | None = None) -> Any:
     if seed is not None:
         tf.random.set_seed(seed)
     return tf
+
+
+def _import_quietly() -> None:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    with muted_stderr():
+        import tensorflow as tf
+
+        tf.config.list_physical_devices()  # the search for GPUs, which reports at length that there is none
+
+
+@contextmanager
+def muted_stderr() -> Iterator[None]:
+    """Keep what native code writes to file descriptor 2 off the terminal; show it after all on an exception.
+
+    TensorFlow logs about oneDNN and CUDA before it reads TF_CPP_MIN_LOG_LEVEL. Setting that variable to 0 shows
+    everything again.
+    """
+    if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == "0":
+        yield
+        return
+    sys.stderr.flush()
+    terminal = os.dup(2)
+    with tempfile.TemporaryFile() as kept:
+        os.dup2(kept.fileno(), 2)
+        try:
+            yield
+        except BaseException:
+            kept.seek(0)
+            os.write(terminal, kept.read())
+            raise
+        finally:
+            os.dup2(terminal, 2)
+            os.close(terminal)

@@ -99,6 +99,16 @@ class DeepRMSettings(DeepRMJobs):
             "image_colours needs representation=image and image_dtype=float32; set both or switch it off",
         )
 
+    def summary(self) -> str:
+        """Describe the environment in a line."""
+        load = " / ".join(f"{share:.0%}" for share in self.expected_load())
+        limit = "any" if self.idle_limit is None else self.idle_limit
+        return (
+            f"{self.num_resources} resources of {'/'.join(map(str, self.capacities))} units, "
+            f"{self.num_job_slots} job slots, {self.distribution} jobs for {self.sequence_length} steps at load "
+            f"{load}, ends {self.termination}, idle_limit {limit}"
+        )
+
     @property
     def max_length(self) -> int:
         """Steps after which an episode is cut off."""

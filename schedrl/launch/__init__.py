@@ -1,0 +1,15 @@
+"""How a training run is carried out, from the command line to the pictures.
+
+| module | what |
+|---|---|
+| `settings` | what `launcher.py` can be told beside the environment's and the algorithm's settings |
+| `plan` | a command line -> a checked plan; nothing is written yet |
+| `resuming` | what `--resume` keeps of the stored run, and which differences it refuses |
+| `local` | `--mode local`: one process |
+| `debug` | `--mode debug`: one environment, every step printed |
+| `progress` | live display on a terminal, plain lines elsewhere |
+| `yardsticks` | the tuned heuristics, found in a process beside the training |
+| `interrupts` | Ctrl-C and SIGTERM save first |
+| `profiling` | a TensorFlow trace of a few updates |
+| `after_training` | evaluation, pictures, one sentence |
+"""

@@ -1,0 +1,82 @@
+"""After training: the comparison with the tuned heuristics on unseen jobs, the pictures, one plain sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from schedrl.evaluation import Evaluation, evaluate, steady_state
+from schedrl.evaluation.comparison import Comparison
+from schedrl.evaluation.report import write_report
+from schedrl.evaluation.steady_state import Windows
+from schedrl.launch.plan import Plan
+from schedrl.launch.yardsticks import SEED
+from schedrl.settings import UserError
+
+SEQUENCES_PER_WINDOW = 10  # a steady-state window costs as much as some ten episodes or more
+
+
+def evaluate_and_draw(
+    plan: Plan, policy: Any, heuristics: Mapping[str, Any], say: Callable[[str], None]
+) -> Evaluation:
+    """Play the policy, greedy and sampled, and the heuristics on test sequences; print, draw, conclude."""
+    options: dict[str, Any] = {"baselines": heuristics, "seed": SEED, "progress": say}
+    policies, count = {plan.launch.algo: policy}, plan.launch.num_eval_episodes
+    if plan.environment.termination == "continuing":
+        windows = Windows(num_windows=max(1, count // SEQUENCES_PER_WINDOW))
+        evaluation = steady_state(policies, plan.environment, windows, **options)
+    else:
+        evaluation = evaluate(policies, plan.environment, num_sequences=count, **options)
+    say("comparing (paired bootstrap) and drawing")
+    assert plan.folder is not None
+    try:
+        paths = write_report(evaluation, plan.folder)
+    except OSError as error:
+        raise UserError(f"can't write the report to {plan.folder}: {error.strerror}; free it and run "
+                        f"python slow_down_cdf.py --model_dir {plan.folder}") from None
+    print("\n" + verdict(evaluation, plan.launch.algo) + "\n")
+    say("wrote " + ", ".join(map(str, paths)))
+    return evaluation
+
+
+def verdict(evaluation: Evaluation, algo: str) -> str:
+    """Say in one sentence whom the greedy policy beats, by how much, and whom not."""
+    label = evaluation.run(algo, "greedy").label
+    mean = evaluation.summaries[label].mean
+    pairs = [c for c in evaluation.comparisons if c.policy == label]
+    parts = []
+    for word, chosen in (("beats", "better"), ("ties with", "tie"), ("loses to", "worse")):
+        found = [c for c in pairs if c.verdict.startswith(chosen)]
+        if found:
+            parts.append(f"{word} " + ", ".join(map(_by_how_much, found)))
+    sentence = f"{algo} (greedy) has a mean slowdown of {mean:.2f}: it " + "; ".join(parts or ["was alone"])
+    others = [
+        f"{c.baseline} {evaluation.summaries[c.baseline].mean:.2f}" for c in pairs if not c.comparable
+    ]
+    if others:
+        sentence += f". Under other idling rules, so not comparable: {', '.join(others)}"
+    return sentence + "."
+
+
+def _by_how_much(c: Comparison) -> str:
+    assert c.relative_interval is not None
+    # As a gain: below zero is better.
+    gain, (low, high) = -c.relative, sorted((-c.relative_interval.low, -c.relative_interval.high))
+    return f"{c.baseline} by {abs(gain):.1%} [{low:+.1%} .. {high:+.1%}]"
+
+
+def render_episode(plan: Plan, policy: Any) -> None:
+    """Print the first test episode, played greedily, one picture for each time step."""
+    from schedrl import registry
+
+    env = registry.get("environment", plan.launch.env)(
+        plan.environment.replace(representation=policy.representation), family="test", render_mode="ansi"
+    )
+    obs, _ = env.reset(seed=SEED)
+    over, time = False, -1
+    while not over:
+        obs, _, terminated, truncated, info = env.step(policy.predict(obs))
+        over = terminated or truncated
+        if info["time"] != time:
+            time = info["time"]
+            print(env.render(), flush=True)

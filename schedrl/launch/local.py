@@ -1,0 +1,139 @@
+"""`--mode local`: one process trains, shows its progress, saves, and then evaluates."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+from schedrl import registry
+from schedrl.launch.after_training import evaluate_and_draw, render_episode
+from schedrl.launch.interrupts import Interrupts
+from schedrl.launch.plan import Plan
+from schedrl.launch.profiling import Profiler
+from schedrl.launch.progress import Progress, make_progress
+from schedrl.launch.yardsticks import Yardsticks
+from schedrl.learning.budget import Budget
+from schedrl.learning.run_folder import Run, clear, newest_checkpoint
+from schedrl.settings import UserError
+
+
+def run(plan: Plan) -> int:
+    """Carry out the plan; return the exit code."""
+    budget = Budget(plan.algorithm.total_steps, plan.algorithm.num_episodes)
+    progress = make_progress(budget)
+    yardsticks = None
+    announce(plan, progress)
+    with Interrupts(progress.say) as interrupts:
+        try:
+            cold = kernels_are_cold()
+            yardsticks = None if plan.launch.no_eval else Yardsticks(plan.launch.env, plan.environment)
+            trained = train(plan, budget, progress, interrupts, yardsticks, cold)
+            progress.close()
+            interrupts.on_stop = None
+            if interrupts.exit_code:
+                progress.say(f"saved after {budget.decisions:,} decisions; to go on: {resume_command(plan)}")
+                return interrupts.exit_code
+            progress.say(f"trained {budget.decisions:,} decisions in {trained.seconds:.0f} s")
+            if yardsticks is not None:
+                evaluate_and_draw(plan, trained.model.policy(), yardsticks.heuristics(), progress.say)
+            if plan.launch.render:
+                render_episode(plan, trained.model.policy())
+            progress.say(f"done; the run is in {plan.folder}")
+            return 0
+        finally:
+            progress.close()
+            if yardsticks is not None:
+                yardsticks.close()
+
+
+def announce(plan: Plan, progress: Progress) -> None:
+    """Say what is going to happen, before anything slow is imported."""
+    for note in plan.notes:
+        progress.say(note)
+    limits = [
+        f"{limit:,} {unit}"
+        for limit, unit in ((plan.algorithm.total_steps, "decisions"), (plan.algorithm.num_episodes, "episodes"))
+        if limit is not None
+    ]
+    progress.say(f"{plan.launch.algo} on {plan.launch.env}: {plan.environment.summary()}")
+    verb = "continuing up to" if plan.launch.resume else "budget"
+    progress.say(f"{verb} {' or '.join(limits)}; seed {plan.launch.seed}; folder {plan.folder}")
+
+
+def kernels_are_cold() -> bool:
+    """Tell whether the simulator must be compiled first (no cache of these sources on this machine)."""
+    import numba
+
+    from schedrl.sim import jit  # noqa: F401  (it chooses the folder of the cache)
+
+    return not Path(numba.config.CACHE_DIR).is_dir()
+
+
+def train(
+    plan: Plan,
+    budget: Budget,
+    progress: Progress,
+    interrupts: Interrupts,
+    yardsticks: Yardsticks | None,
+    cold: bool,
+) -> Run:
+    """Train to the end of the budget or to a signal; return the run with its model."""
+    from schedrl.learning.tf_setup import tensorflow
+
+    progress.say("loading TensorFlow")
+    tensorflow(seed=plan.launch.seed)
+    progress.say("compiling the simulator (first run only, about 20 s)" if cold else "preparing the simulator")
+    env = make_env(plan)
+    run = open_run(plan, budget)
+    profiler = Profiler(Path(plan.folder) / "profile") if plan.launch.profile and plan.folder else None
+    progress.say("learning; the first update includes tracing its graph (about 5 s)")
+    interrupts.on_stop = run.request_stop
+    for record in records(plan, env, run):
+        progress.update(record, yardsticks.means() if yardsticks is not None else {})
+        if profiler is not None:
+            profiler.update_done()
+    if profiler is not None:
+        progress.say(profiler.close())
+    return run
+
+
+def make_env(plan: Plan) -> Any:
+    """Make the batched environment and step it once, so that compiling happens here."""
+    env = registry.get("vector_environment", plan.launch.env)(
+        plan.environment, plan.algorithm.num_envs, seed=plan.launch.seed, copy=False
+    )
+    obs, _ = env.reset(seed=plan.launch.seed)
+    env.step(obs["action_mask"].argmax(axis=1))
+    return env
+
+
+def open_run(plan: Plan, budget: Budget) -> Run:
+    """Open the run's folder."""
+    fresh = not plan.launch.resume
+    return Run(
+        budget,
+        plan.launch.seed,
+        plan.folder,
+        settings=plan.described,
+        resume=plan.launch.resume,
+        # Nothing that could be resumed is there (`plan` has looked): at most what a killed start left.
+        overwrite=fresh and plan.folder is not None and (plan.folder / "run.json").exists(),
+    )
+
+
+def records(plan: Plan, env: Any, run: Run) -> Any:
+    """Yield the records of the training loop; where it refuses the settings, leave nothing on the disk."""
+    try:
+        yield from registry.get("algorithm", plan.launch.algo)(env, plan.algorithm, run)
+    except UserError:
+        if run.folder is not None and newest_checkpoint(run.folder) is None:
+            clear(run.folder)
+            if not any(run.folder.iterdir()):
+                run.folder.rmdir()
+        raise
+
+
+def resume_command(plan: Plan) -> str:
+    """Return the command that continues this run."""
+    return f"python launcher.py --algo {plan.launch.algo} --model_dir {shlex.quote(str(plan.folder))} --resume"

@@ -1,0 +1,156 @@
+"""From a command line to a checked plan. Everything a user can get wrong is refused here, before anything is
+written or anything slow is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from schedrl import registry
+from schedrl.launch import resuming
+from schedrl.launch.settings import LaunchSettings
+from schedrl.settings import (
+    Parser,
+    Resolved,
+    Settings,
+    UserError,
+    add_arguments,
+    check_folder_writable,
+    peek,
+    resolve,
+)
+
+LATER = ("pg", "a2c", "a3c", "ddpg")
+"""Algorithms of later versions: refused with a better word than "unknown"."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One training run, decided: what, with which settings, where to."""
+
+    launch: LaunchSettings
+    environment: Any
+    algorithm: Any
+    folder: Path | None
+    """None: nothing is kept (debug mode without --model_dir)."""
+    given: frozenset[str] = frozenset()
+    """Names of the settings that the user gave a value to."""
+    notes: tuple[str, ...] = ()
+    """What the user should know about how this was decided."""
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """Return what `run.json` keeps, in JSON's types."""
+        names = {"algo": self.launch.algo, "env": self.launch.env}
+        return names | {"environment": self.environment.to_dict(), "algorithm": self.algorithm.to_dict()}
+
+
+def read_plan(argv: Iterable[str] | None) -> Plan:
+    """Turn a command line into a plan; only reads from the disk.
+
+    Raises:
+        UserError: whatever is unknown, out of range, missing, damaged or in the way.
+    """
+    argv = None if argv is None else list(argv)
+    first = peek(argv, algo="", env="", model_dir="")
+    stored = _names_in(first.model_dir)
+    algo = _algorithm(first.algo or stored.get("algo", "ppo"))
+    env = registry.find("environment", first.env or stored.get("env", "deeprm"))
+    classes = (
+        LaunchSettings,
+        registry.get("environment_settings", env),
+        registry.get("algorithm_settings", algo),
+    )
+    resolved = resolve(classes, make_parser(classes).parse_args(argv))
+    launch = resolved[LaunchSettings].replace(algo=algo, env=env)
+    _refuse_what_is_not_here_yet(launch)
+    folder, notes = _folder(launch)
+    if launch.resume:
+        assert folder is not None
+        chosen, more = resuming.resumed(resolved, classes, launch, folder)
+        notes += more
+    else:
+        chosen = (launch, *_own_choices(resolved, classes))
+    given = frozenset(name for cls in classes for name in resolved.given[cls])
+    return Plan(*chosen, folder, given, notes)
+
+
+def make_parser(classes: Iterable[type[Settings]]) -> Parser:
+    """Return the launcher's parser for the settings of one environment and one algorithm."""
+    parser = Parser(
+        prog="launcher.py",
+        description="Train one algorithm on one environment, compare it with heuristics on unseen jobs, draw "
+        "the result. The flags below are those of the chosen --algo and --env.",
+        epilog=f"Algorithms: {', '.join(registry.names('algorithm'))}. "
+        f"Environments: {', '.join(registry.names('environment'))}. Exit codes: 0 ok, 1 failure, 2 bad input, "
+        "42 preempted (saved, run again with --resume), 130 interrupted (saved).",
+        formatter_class=argparse.HelpFormatter,
+    )
+    add_arguments(parser, *classes)
+    return parser
+
+
+def _names_in(model_dir: str) -> dict[str, str]:
+    """Return algorithm and environment of the run in a folder, if any; what is wrong with it comes later."""
+    try:
+        description = json.loads((Path(model_dir) / "run.json").read_bytes()) if model_dir else {}
+        return {name: description[name] for name in ("algo", "env") if name in description}
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def _algorithm(name: str) -> str:
+    known = registry.names("algorithm")
+    if name.lower() in LATER and name.lower() not in known:
+        raise UserError(f"algorithm {name!r} comes in a later version; choose one of: {', '.join(known)}")
+    return registry.find("algorithm", name)
+
+
+def _refuse_what_is_not_here_yet(launch: LaunchSettings) -> None:
+    if launch.mode == "distributed":
+        raise UserError("--mode distributed comes in a later version; --mode local trains in one process")
+    if launch.num_workers > 1:
+        raise UserError(
+            f"--num_workers is {launch.num_workers}; more than 1 comes in a later version, leave it out"
+        )
+    if launch.mode == "debug" and launch.resume:
+        raise UserError("--mode debug starts afresh; leave out --resume, or use --mode local")
+
+
+def _own_choices(resolved: Resolved, classes: tuple[type[Settings], ...]) -> tuple[Any, Any]:
+    """Return the settings of environment and algorithm with the defaults that follow from what was given."""
+    environment, algorithm = resolved[classes[1]], resolved[classes[2]]
+    if "num_episodes" in resolved.given[classes[2]] and "total_steps" not in resolved.given[classes[2]]:
+        algorithm = algorithm.replace(total_steps=None)  # the default must not cut a given budget short
+    pictured = getattr(algorithm, "network", None) == "image" and "representation" in environment.kinds()
+    if pictured and "representation" not in resolved.given[classes[1]]:
+        environment = environment.replace(representation="image")
+    return environment, algorithm
+
+
+def _folder(launch: LaunchSettings) -> tuple[Path | None, tuple[str, ...]]:
+    """Choose the run's folder: a run that is there is continued or left alone, never overwritten."""
+    if launch.model_dir is None and launch.mode == "debug":
+        return None, ()
+    if launch.model_dir is not None:
+        folder = check_folder_writable(launch.model_dir, "--model_dir")
+        if not launch.resume and resuming.holds_run(folder):
+            raise UserError(
+                f"{folder} already holds a run; give --resume to continue it, or another --model_dir"
+            )
+        return folder, ()
+    default = Path("models") / f"{launch.algo}_{launch.env}"
+    runs = resuming.numbered(default)
+    taken = [folder for folder in runs if resuming.holds_run(folder)]
+    if launch.resume:
+        if not taken:
+            raise UserError(f"there is no run in {default} to resume; leave out --resume, or give --model_dir")
+        return check_folder_writable(taken[-1], "--model_dir"), ()
+    folder = check_folder_writable(runs[-1] if runs[-1] not in taken else resuming.following(default, runs[-1]))
+    note = f"{taken[-1]} holds a run already and stays as it is (--resume continues it)" if taken else ""
+    return folder, (note,) if note else ()

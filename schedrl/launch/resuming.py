@@ -1,0 +1,94 @@
+"""What `--resume` keeps of the stored run, and which differences it refuses.
+
+A resumed run must be the run that an uninterrupted one would have been, so settings come from `run.json`. A
+flag that says the same is fine (the same command line plus `--resume` works), a larger or smaller budget too;
+anything else is refused with all differences listed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from schedrl.launch.settings import LaunchSettings
+from schedrl.settings import Resolved, Settings, UserError
+from schedrl.settings.values import show
+
+BUDGET = ("total_steps", "num_episodes")
+HARMLESS = ("threads", "kernel", "check_numerics")
+"""Settings that by design change no result."""
+
+
+def holds_run(folder: Path) -> bool:
+    """Tell whether a folder holds a run that could be resumed (one killed before its first save could not)."""
+    return any((folder / "checkpoints").glob("step_*.npz"))
+
+
+def numbered(default: Path) -> list[Path]:
+    """Return `default` and its followers `default_2`, ... that exist, oldest first; at least `default`."""
+    pattern = re.compile(re.escape(default.name) + r"_(\d+)")
+    numbers = [int(m[1]) for path in default.parent.glob("*") if (m := pattern.fullmatch(path.name))]
+    return [default, *(default.with_name(f"{default.name}_{n}") for n in sorted(numbers) if n > 1)]
+
+
+def following(default: Path, last: Path) -> Path:
+    """Return the name after `last` in the series of `default`."""
+    number = 1 if last == default else int(last.name.rpartition("_")[2])
+    return default.with_name(f"{default.name}_{number + 1}")
+
+
+def resumed(
+    resolved: Resolved, classes: tuple[type[Settings], ...], launch: LaunchSettings, folder: Path
+) -> tuple[tuple[LaunchSettings, Any, Any], tuple[str, ...]]:
+    """Return the stored run's settings with the budget of the command line, and what to tell the user.
+
+    Raises:
+        UserError: the folder holds no complete run, or differences that would make it another run.
+    """
+    from schedrl.learning.run_folder import check_resumable
+
+    description = check_resumable(folder)
+    stored = {"algo": description["algo"], "env": description["env"], "seed": description["seed"]}
+    differing = [
+        _difference(name, getattr(launch, name), stored[name])
+        for name in resolved.given[LaunchSettings]
+        if name in stored and getattr(launch, name) != stored[name]
+    ]
+    chosen: list[Any] = [launch.replace(seed=description["seed"])]
+    notes: list[str] = []
+    for key, cls in zip(("environment", "algorithm"), classes[1:], strict=True):
+        settings, wrong, changed = _laid_over(cls, description["settings"][key], resolved.changes(cls), folder)
+        chosen.append(settings)
+        differing += wrong
+        notes += changed
+    if differing:
+        raise UserError(
+            f"{folder} was trained with other settings: {'; '.join(differing)}. Leave them out to continue it, "
+            "or train anew in another --model_dir"
+        )
+    return (chosen[0], chosen[1], chosen[2]), tuple(notes)
+
+
+def _laid_over(
+    cls: type[Settings], stored: Mapping[str, Any], changes: Mapping[str, Any], folder: Path
+) -> tuple[Settings, list[str], list[str]]:
+    """Return the settings to go on with, the differences to refuse and those to tell."""
+    try:
+        settings = cls.from_dict(stored)
+    except UserError as error:
+        raise UserError(f"{folder / 'run.json'} is not of this version ({error}); train anew") from None
+    changes = {name: value for name, value in changes.items() if value != getattr(settings, name)}
+    free = {name: value for name, value in changes.items() if name in BUDGET + HARMLESS}
+    wrong = [_difference(name, changes[name], getattr(settings, name)) for name in changes.keys() - free.keys()]
+    if "num_episodes" in free and "total_steps" not in changes:
+        free["total_steps"] = None  # as for a new run: the given budget replaces the other kind
+    elif "total_steps" in free and "num_episodes" not in changes:
+        free["num_episodes"] = None
+    told = [f"{name} was {show(getattr(settings, name))}, is now {show(free[name])}" for name in sorted(free)]
+    return settings.replace(**free), sorted(wrong), told
+
+
+def _difference(name: str, now: Any, before: Any) -> str:
+    return f"{name} = {show(now)} (the run has {show(before)})"

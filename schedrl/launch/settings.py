@@ -1,0 +1,41 @@
+"""What `launcher.py` can be told beside the settings of environment and algorithm. Imports nothing heavy."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from schedrl.settings import Settings
+
+
+@dataclass(frozen=True)
+class LaunchSettings(Settings):
+    """What is trained, how, where to, and what follows."""
+
+    algo: str = "ppo"
+    """Algorithm: any folder beside launcher.py with config.py and train.py."""
+    env: str = "deeprm"
+    """Environment to learn in."""
+    mode: Literal["debug", "local", "distributed"] = "local"
+    """local = one process; debug = one environment, every step printed; distributed is not here yet."""
+    num_workers: int = 1
+    """Processes that collect experience; more than 1 is not here yet."""
+    seed: int = 0
+    """Of everything random in training. The evaluation's sequences don't depend on it."""
+    model_dir: str | None = None
+    """Folder of the run. None: models/ALGO_ENV, or with a number where a run is there already."""
+    resume: bool = False
+    """Continue the run in model_dir exactly; only the budget may differ. Default folder: the newest run."""
+    render: bool = False
+    """Print pictures of the cluster: of every step in debug mode, else of one episode after training."""
+    no_eval: bool = False
+    """Stop after training: no comparison with heuristics, no pictures."""
+    profile: bool = False
+    """Record a TensorFlow profiler trace of a few updates in the run's folder profile."""
+    num_eval_episodes: int = 2000
+    """Test sequences of the evaluation after training (a tenth as many windows in steady state)."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        super().__post_init__()
+        self.in_range("num_workers", 1)
+        self.in_range("num_eval_episodes", 1)
+        self.in_range("seed", 0, 2**31 - 1)
