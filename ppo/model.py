@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,8 +19,8 @@ STATISTICS = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fractio
 class PPOLearner:
     """Adam's moments and the compiled update of an `ActorCritic`.
 
-    One update takes arrays of one rollout `[B]`, B = num_envs x num_steps, and `permutations` int32
-    `[num_epochs * num_minibatches, batch_size]`: the rows of each gradient step, drawn outside with NumPy.
+    One update takes arrays `[n]` of the decisions to learn from and `permutations` int32 `[steps, minibatch]`: the
+    rows of each gradient step, drawn outside with NumPy. Sizes are left open in the signature: nothing retraces.
     """
 
     def __init__(self, model: ActorCritic, settings: PPOSettings):
@@ -28,12 +29,10 @@ class PPOLearner:
         self.m = tf.Variable(tf.zeros_like(model.weights), name="adam_m")
         self.v = tf.Variable(tf.zeros_like(model.weights), name="adam_v")
         self.steps = tf.Variable(0.0, name="adam_steps")
-        size = settings.num_envs * settings.num_steps
-        self.num_minibatches = size // settings.batch_size
-        rows = tf.TensorSpec([self.num_minibatches * settings.num_epochs, settings.batch_size], tf.int32)
-        column = tf.TensorSpec([size], tf.float32)
+        rows = tf.TensorSpec([None, None], tf.int32)
+        column = tf.TensorSpec([None], tf.float32)
         batch = dict.fromkeys(("log_prob", "value", "advantage", "target"), column)
-        batch |= {"action": tf.TensorSpec([size], tf.int32), "obs": model.observation_spec(size)}
+        batch |= {"action": tf.TensorSpec([None], tf.int32), "obs": model.observation_spec()}
         scalar = tf.TensorSpec([], tf.float32)
         self._update = model.compile(self._update_graph, [batch, rows, scalar, scalar])
 
@@ -65,12 +64,11 @@ class PPOLearner:
     ) -> Any:
         tf, s = self.tf, self.settings
         batch = {**batch, "obs": self.model.normalise(batch["obs"])}
+        steps = tf.shape(rows)[0]
         limit = 1.0 if s.target_kl is None else s.target_kl
 
         def going_on(i: Any, kl: Any, *_: Any) -> Any:
-            return (
-                i < rows.shape[0] if s.target_kl is None else tf.logical_and(i < rows.shape[0], kl <= limit)
-            )
+            return i < steps if s.target_kl is None else tf.logical_and(i < steps, kl <= limit)
 
         def step(i: Any, _: Any, sums: Any, weights: Any, m: Any, v: Any, count: Any) -> tuple[Any, ...]:
             minibatch = tf.nest.map_structure(lambda x: tf.gather(x, rows[i]), batch)
@@ -106,7 +104,7 @@ class PPOLearner:
             statistics, done = self._update(dict(batch), permutations, *rates)
         except self.tf.errors.InvalidArgumentError as error:
             text = next((line for line in str(error).splitlines() if "Tensor had" in line), str(error))
-            raise NumericsError(f"in the update: {text}") from error
+            raise NumericsError("in the update: " + re.sub(r"{{.*?}} | \[Op:.*", "", text)) from error
         names = dict(zip(STATISTICS, statistics.numpy().tolist(), strict=True))
         return names | {"gradient_steps": float(done)}
 
@@ -121,12 +119,12 @@ class PPOLearner:
         self.steps.assign(state["steps"])
 
 
-def permutations(generator: np.random.Generator, settings: PPOSettings) -> np.ndarray:
-    """Return int32 `[num_epochs * num_minibatches, batch_size]`: a fresh shuffle for each epoch.
+def permutations(generator: np.random.Generator, size: int, settings: PPOSettings) -> np.ndarray:
+    """Return int32 `[num_epochs * minibatches, about batch_size]`: the rows of each step, shuffled anew per epoch.
 
-    Rows that don't fill a minibatch are left out of that epoch (a constant shape never retraces).
+    An epoch is cut into equal minibatches; the few rows left over wait for the next epoch.
     """
-    size = settings.num_envs * settings.num_steps
-    used = size - size % settings.batch_size
+    count = max(1, round(size / settings.batch_size))
+    used = size - size % count
     epochs = [generator.permutation(size)[:used] for _ in range(settings.num_epochs)]
-    return np.concatenate(epochs).reshape(-1, settings.batch_size).astype(np.int32)
+    return np.concatenate(epochs).reshape(settings.num_epochs * count, -1).astype(np.int32)

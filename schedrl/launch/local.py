@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shlex
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from schedrl.launch.profiling import Profiler
 from schedrl.launch.progress import Progress, make_progress
 from schedrl.launch.yardsticks import Yardsticks
 from schedrl.learning.budget import Budget
+from schedrl.learning.rollout import NumericsError
 from schedrl.learning.run_folder import Run, clear, newest_checkpoint
 from schedrl.settings import UserError
 
@@ -41,6 +45,10 @@ def run(plan: Plan) -> int:
                 render_episode(plan, trained.model.policy())
             progress.say(f"done; the run is in {plan.folder}")
             return 0
+        except NumericsError as error:
+            progress.close()
+            print(f"error: not a number: {error}", file=sys.stderr)
+            return 1
         finally:
             progress.close()
             if yardsticks is not None:
@@ -58,7 +66,8 @@ def announce(plan: Plan, progress: Progress) -> None:
     ]
     progress.say(f"{plan.launch.algo} on {plan.launch.env}: {plan.environment.summary()}")
     verb = "continuing up to" if plan.launch.resume else "budget"
-    progress.say(f"{verb} {' or '.join(limits)}; seed {plan.launch.seed}; folder {plan.folder}")
+    where = f"folder {plan.folder}" if plan.folder else "nothing is kept on disk"
+    progress.say(f"{verb} {' or '.join(limits)}; seed {plan.launch.seed}; {where}")
 
 
 def kernels_are_cold() -> bool:
@@ -90,6 +99,7 @@ def train(
     progress.say("learning; the first update includes tracing its graph (about 5 s)")
     interrupts.on_stop = run.request_stop
     for record in records(plan, env, run):
+        require_learning(record)
         progress.update(record, yardsticks.means() if yardsticks is not None else {})
         if profiler is not None:
             profiler.update_done()
@@ -132,6 +142,20 @@ def records(plan: Plan, env: Any, run: Run) -> Any:
             if not any(run.folder.iterdir()):
                 run.folder.rmdir()
         raise
+
+
+def require_learning(record: Mapping[str, float]) -> None:
+    """Stop a run whose losses are no numbers any more: nothing better can come of it.
+
+    Raises:
+        NumericsError: it names the loss and how to find the tensor.
+    """
+    for name, value in record.items():
+        if name.endswith(("_loss", "grad_norm")) and not math.isfinite(value):
+            raise NumericsError(
+                f"{name} is {value} after {record['decisions']:.0f} decisions; --check_numerics True names the "
+                "first such tensor, a lower --learning_rate often helps"
+            )
 
 
 def resume_command(plan: Plan) -> str:

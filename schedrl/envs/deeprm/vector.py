@@ -8,8 +8,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from schedrl.sim.deeprm.outcome import Outcome
-from schedrl.sim.deeprm.state import TERM_NAMES, TERMINATED, TRUNCATED
+from schedrl.sim.deeprm.state import SEQUENCE, TERM_NAMES, TERMINATED, TIME, TRUNCATED
 
+from . import render
 from .clusters import Clusters
 from .jobs import jobs_of
 from .settings import DeepRMSettings
@@ -20,8 +21,9 @@ EPISODE_KEYS = ("r", "l", "slowdown")
 class DeepRMVectorEnv(VectorEnv):
     """N DeepRM clusters (rules and spaces: `DeepRMEnv`); an environment that ends is reset in the same step.
 
-    Where an episode ended, `infos["final_obs"]` holds its last observation and `infos["episode"]` its return
-    `r`, decisions `l` and mean `slowdown` of the jobs that arrived (unfinished ones counted up to the end).
+    Where an episode ended, `infos["final_obs"]` holds its last observation, `infos["final_info"]` its last
+    `time` and number of its `sequence`, and `infos["episode"]` its return `r`, decisions `l` and mean `slowdown`
+    of the jobs that arrived (unfinished ones counted up to the end). `_final_obs`, ... [N] tell where.
 
     Args:
         settings: physics, workload and representation.
@@ -30,9 +32,13 @@ class DeepRMVectorEnv(VectorEnv):
         family: "train", "validation" or "test" sequences.
         workload: jobs to use instead, in turn: see `schedrl.envs.deeprm.jobs.jobs_of`.
         copy: return fresh arrays at every step; False reuses them (faster: copy what you keep).
+
+    Raises:
+        UserError: `image_colours` are set, which only the single environment draws.
     """
 
-    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": []}  # noqa: RUF012
+    metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": ["ansi"]}  # noqa: RUF012
+    render_mode = "ansi"
 
     def __init__(
         self,
@@ -44,6 +50,10 @@ class DeepRMVectorEnv(VectorEnv):
         workload: Any = None,
         copy: bool = True,
     ) -> None:
+        settings.check(
+            not settings.image_colours,
+            "image_colours are drawn by the single environment only; use environment.make, or switch them off",
+        )
         self.settings, self.num_envs = settings, num_envs
         self.representation = settings.representation
         self._family, self._workload, self._copy = family, workload, copy
@@ -54,6 +64,7 @@ class DeepRMVectorEnv(VectorEnv):
         self.single_action_space = spaces.Discrete(settings.num_actions)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._obs = self.clusters.observer.empty(num_envs)
+        self._started = False
 
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[dict, dict]:
         """Start N new episodes; a seed starts its job sequences from the first.
@@ -65,6 +76,7 @@ class DeepRMVectorEnv(VectorEnv):
         if seed is not None:
             self._jobs = jobs_of(self.settings, seed, self._family, self._workload)
         self.clusters.load(self.clusters.everyone, *self._jobs.next(self.num_envs))
+        self._started = True
         return self._observe(), {}
 
     def step(self, actions: np.ndarray) -> tuple[dict, np.ndarray, np.ndarray, np.ndarray, dict]:
@@ -77,8 +89,10 @@ class DeepRMVectorEnv(VectorEnv):
             Observations, rewards [N] float64, terminated [N], truncated [N] and infos (`reward_terms` [N] each).
 
         Raises:
-            ValueError: an action outside 0..S, with its number.
+            ValueError: an action outside 0..S, with its number; or `reset` was never called.
         """
+        if not self._started:
+            raise ValueError("no episodes are going on; call reset() before the first step()")
         rewards = self.clusters.step(actions).copy()
         ended = self.clusters.ended
         terminated, truncated = ended == TERMINATED, ended == TRUNCATED
@@ -104,7 +118,14 @@ class DeepRMVectorEnv(VectorEnv):
         for column, key in enumerate(EPISODE_KEYS):
             infos["episode"][key] = np.zeros(self.num_envs)
             infos["episode"][key][done] = summary[:, column]
-        infos["_final_obs"] = infos["_episode"] = flags
+        last = {"time": self.clusters.state.column(TIME), "sequence": self.clusters.state.column(SEQUENCE)}
+        infos["final_info"] = {name: np.where(flags, column, 0) for name, column in last.items()}
+        infos["final_info"] |= {f"_{name}": flags for name in last}
+        infos["_final_obs"] = infos["_final_info"] = infos["_episode"] = flags
+
+    def render(self) -> tuple[str, ...]:
+        """Return the present state of each environment as text."""
+        return tuple(render.text(self.clusters.state, n) for n in range(self.num_envs))
 
     def action_masks(self) -> np.ndarray:
         """Return the masks [N, S + 1]."""
@@ -121,4 +142,5 @@ class DeepRMVectorEnv(VectorEnv):
     def set_state(self, saved: dict[str, np.ndarray]) -> None:
         """Go on from `get_state` of an environment with the same settings, seed and number."""
         self.clusters.set_state(saved)
+        self._started = True
         self._jobs.cursor = int(saved["cursor"])
