@@ -15,7 +15,7 @@ from schedrl.sim.jit import Batch, borrowed, leaf, njit
 from .rules import View, built_in
 
 rule = built_in
-"""Stands for the rule in the templates below; `fuse` compiles copies of them with another in its place."""
+"""What the loops below call; `fuse` compiles copies of them with another rule in its place."""
 
 
 @leaf
@@ -28,7 +28,9 @@ def uniform(seed, env, decision):
     return float((z ^ (z >> np.uint64(31))) >> np.uint64(11)) / 9007199254740992.0
 
 
-def _episode(spec, at, ints, reals, words, parameters, seed, env, mask, slots, demand, free, scalars):
+@leaf
+def episode(spec, at, ints, reals, words, parameters, seed, env, mask, slots, demand, free, scalars):
+    """Play one environment to the end of its episode."""
     startable, duration, arrival = mask[: spec.num_slots], slots[0], slots[1]
     while ints[ENDED] == 0:
         kernel.legal_actions(spec, at, ints, words, mask)
@@ -44,10 +46,8 @@ def _episode(spec, at, ints, reals, words, parameters, seed, env, mask, slots, d
         kernel.step(spec, at, ints, reals, words, rule(view, parameters))
 
 
-episode = _episode
-
-
-def _episodes(spec, at, ints, reals, words, parameters, seed, masks, slots, demand, free, scalars):
+@Batch
+def episodes(spec, at, ints, reals, words, parameters, seed, masks, slots, demand, free, scalars):
     """Play every environment to the end of its episode."""
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
     masks, slots, demand = borrowed(masks), borrowed(slots), borrowed(demand)
@@ -59,7 +59,8 @@ def _episodes(spec, at, ints, reals, words, parameters, seed, masks, slots, dema
         )  # fmt: skip
 
 
-def _choose(startable, duration, demand, arrival, free, scalars, uniforms, parameters, actions):
+@njit
+def choose(startable, duration, demand, arrival, free, scalars, uniforms, parameters, actions):
     """Answer a batch of observations."""
     for n in range(actions.shape[0]):
         s = scalars[n]
@@ -69,25 +70,28 @@ def _choose(startable, duration, demand, arrival, free, scalars, uniforms, param
         actions[n] = rule(view, parameters)
 
 
-def _copy(function: Callable, names: dict[str, Any], suffix: str) -> FunctionType:
-    made = FunctionType(function.__code__, names, f"{function.__name__}_{suffix}")
+def _copy(compiled: Any, names: dict[str, Any], suffix: str) -> FunctionType:
+    made = FunctionType(compiled.py_func.__code__, names, f"{compiled.py_func.__name__}_{suffix}")
     made.__qualname__ = made.__name__
     return made
 
 
 @cache
 def fuse(rule: Callable) -> tuple[Batch, Callable]:
-    """Compile the two loops over a rule, once per rule; for a rule of this library the result is kept on disk.
+    """Return the two loops over a rule, compiled when first called, and kept on disk for rules of this folder.
 
     Returns:
         `episodes(spec, *state.arrays, parameters, seed, scratch...)` plays every environment to its end;
         `choose(views..., parameters, actions)` answers a batch of observations.
     """
-    # Numba keeps no closures over compiled functions on disk, so each rule gets copies of global functions.
-    keep = rule.__module__.startswith("schedrl.")
-    names, suffix = {**globals(), "rule": rule}, rule.__qualname__
-    names["episode"] = leaf(cache=keep)(_copy(_episode, names, suffix))
-    return Batch(_copy(_episodes, names, suffix), cache=keep), njit(cache=keep)(_copy(_choose, names, suffix))
+    if rule is built_in:
+        return episodes, choose
+    # Copies of global functions, as Numba keeps no closures over compiled functions on disk.
+    keep = rule.__module__.startswith(__package__)
+    names, suffix = {**globals(), "rule": rule}, f"{rule.__module__}.{rule.__qualname__}".replace(".", "_")
+    names["episode"] = leaf(cache=keep)(_copy(episode, names, suffix))
+    loop = Batch(_copy(episodes.serial, names, suffix), cache=keep)
+    return loop, njit(cache=keep)(_copy(choose, names, suffix))
 
 
 def play_rule(rule: Callable, clusters: Any, parameters: np.ndarray, seed: int = 0) -> None:
@@ -101,4 +105,6 @@ def play_rule(rule: Callable, clusters: Any, parameters: np.ndarray, seed: int =
         np.zeros((n, 6), np.int32),
     )
     loop = fuse(rule)[0]
-    loop(spec, *clusters.state.arrays, parameters, np.uint64(seed), *scratch, threads=clusters.settings.threads)
+    loop(
+        spec, *clusters.state.arrays, parameters, np.uint64(seed), *scratch, threads=clusters.settings.threads
+    )

@@ -9,24 +9,25 @@ import typing
 
 import numpy as np
 
+from schedrl.envs.deeprm.environment import DeepRMEnv
 from schedrl.envs.deeprm.settings import DeepRMSettings
-from schedrl.envs.deeprm.vector import DeepRMVectorEnv
 from schedrl.settings import Settings, UserError
 
 
 def deeprm(settings: DeepRMSettings) -> str:
     """Hash what a random legal player sees, earns and ends with in a few episodes."""
-    env = DeepRMVectorEnv(settings, num_envs=1 if settings.image_colours else 4, seed=0)
+    env = DeepRMEnv(settings)
     rng = np.random.default_rng(0)
     digest = hashlib.sha256()
     obs, _ = env.reset(seed=0)
     for _ in range(400):
         for key in sorted(obs):
-            digest.update(key.encode() + np.ascontiguousarray(obs[key][:1]).tobytes())
+            digest.update(key.encode() + np.ascontiguousarray(obs[key]).tobytes())
         scores = np.where(obs["action_mask"], rng.random(obs["action_mask"].shape), -1.0)
-        obs, *rest, _ = env.step(scores.argmax(axis=-1))
-        for array in rest:
-            digest.update(np.ascontiguousarray(array[:1]).tobytes())
+        obs, *ends, _ = env.step(int(scores.argmax()))
+        digest.update(repr(ends).encode())
+        if any(ends[1:]):
+            obs, _ = env.reset()
     return digest.hexdigest()
 
 

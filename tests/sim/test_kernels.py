@@ -17,7 +17,9 @@ LIMIT = 60  # decisions of a property test's episode
 def any_physics(draw):
     """Draw any cluster: sizes up to a machine word and beyond, every switch."""
     horizon = draw(st.one_of(st.integers(1, 12), st.sampled_from([20, 63, 64, 65, 80])))
-    capacity = draw(st.lists(st.one_of(st.integers(1, 9), st.sampled_from([63, 64, 65])), min_size=1, max_size=4))
+    capacity = draw(
+        st.lists(st.one_of(st.integers(1, 9), st.sampled_from([63, 64, 65])), min_size=1, max_size=4)
+    )
     penalties = {
         name: draw(st.sampled_from([-1.0, 0.0, -0.25]))
         for name in ("delay_penalty", "hold_penalty", "dismiss_penalty")
@@ -48,7 +50,9 @@ def any_physics(draw):
 def any_jobs(draw, physics, most=25):
     """Draw jobs, several to a step, some that can never run, and the number of arrival steps."""
     steps = draw(st.integers(1, 14))
-    demand = st.tuples(*(st.integers(0, units + draw(st.sampled_from([0, 0, 1]))) for units in physics.capacity))
+    demand = st.tuples(
+        *(st.integers(0, units + draw(st.sampled_from([0, 0, 1]))) for units in physics.capacity)
+    )
     job = st.tuples(st.integers(0, steps - 1), st.integers(1, physics.horizon + 2), demand)
     return draw(st.lists(job, max_size=most)), steps
 

@@ -42,7 +42,12 @@ def test_micro_scenarios(micro, kernel):
             sim.step(action)
             if row["done"]:  # the original has already reset itself
                 continue
-            expected = {"time": row["time"], "running": row["running"], "slots": row["slots"], "free": row["avail"]}
+            expected = {
+                "time": row["time"],
+                "running": row["running"],
+                "slots": row["slots"],
+                "free": row["avail"],
+            }
             assert sim.inner() == expected, scenario["name"]
             assert sim.state.column(BACKLOG)[0] == row["backlog"]
 
@@ -65,7 +70,12 @@ def test_picture_in_the_original_colours(kernel):
     for case in replay.load("deeprm_observations")["cases"]:
         if case["repre"] != "image":
             continue
-        own = {"num_job_slots": case["num_nw"], "image_colours": True, "image_dtype": "float32", "kernel": kernel}
+        own = {
+            "num_job_slots": case["num_nw"],
+            "image_colours": True,
+            "image_dtype": "float32",
+            "kernel": kernel,
+        }
         settings = DeepRMSettings.from_dict(PRESETS["deeprm-original"] | own)
         jobs = from_steps(np.array(case["seq_len"]), np.array(case["seq_size"]))
         clusters = Clusters(settings, 1, jobs.arrival.shape[1], jobs.steps)

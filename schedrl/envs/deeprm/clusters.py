@@ -19,16 +19,21 @@ from .observation import Observer
 from .settings import DeepRMSettings
 
 
+LENGTHS_TO_DRAIN = 10
+"""An episode is cut off after so many times its arrival steps, unless `episode_max_length` says otherwise."""
+
+
 def spec_of(settings: DeepRMSettings, sequence_length: int | None = None) -> Spec:
     """Translate settings into the physics that the kernels read."""
     quirks = settings.quirks
+    steps = sequence_length or settings.sequence_length
     return make_spec(
         num_slots=settings.num_job_slots,
         horizon=settings.time_horizon,
         capacity=settings.capacities,
         backlog_size=settings.backlog_size,
-        sequence_length=sequence_length or settings.sequence_length,
-        episode_max_length=settings.max_length,
+        sequence_length=steps,
+        episode_max_length=settings.episode_max_length or LENGTHS_TO_DRAIN * steps,
         termination=settings.termination,
         allow_reservation=settings.allow_reservation,
         lingering=quirks.lingering,
@@ -73,10 +78,9 @@ class Clusters:
         """Take one decision in each environment that goes on; return the rewards [N] (a reused array).
 
         Raises:
-            ValueError: an action outside 0..S.
+            ValueError: actions that are not N whole numbers, or one outside 0..S.
         """
-        actions = np.asarray(actions)
-        check_actions(actions, self.spec.num_slots)
+        actions = check_actions(actions, len(self._rewards), self.spec.num_slots)
         batch.step(self.spec, *self.state.arrays, actions, self._rewards, threads=self.settings.threads)
         return self._rewards
 

@@ -32,11 +32,11 @@ class DeepRMEnv(gymnasium.Env):
     **Reward.** On time steps, -1/duration for each job in the system (or -1: `objective`); the undiscounted
     sum over an episode that ends with all jobs done is minus the sum of slowdowns. `info["reward_terms"]`.
 
-    **End.** `terminated` by `termination`; `truncated` after `max_length` steps.
+    **End.** `terminated` by `termination`; `truncated` after `episode_max_length` steps.
 
     Args:
         settings: all of it; keywords replace single ones.
-        seed, family: of the job sequences (family "train", "validation" or "test").
+        family: of the job sequences: "train", "validation" or "test"; their seed is that of `reset`.
         workload: jobs to use instead: a Workload, or arrays `(durations [X, T], demands [X, T, R])`.
         render_mode: "ansi" (text) or "rgb_array" (the paper's picture).
     """
@@ -59,7 +59,7 @@ class DeepRMEnv(gymnasium.Env):
         self.render_mode = render_mode
         self._family, self._workload = family, workload
         self._jobs = jobs_of(self.settings, 0, family, workload)
-        self._seeded = False
+        self._seeded = self._started = False
         self._clusters = Clusters(self.settings, 1, self._jobs.max_jobs, self._jobs.steps)
         self._colours = Colours(self._clusters) if self.settings.image_colours else None
         self.observation_space = self._clusters.observer.space
@@ -82,6 +82,7 @@ class DeepRMEnv(gymnasium.Env):
             numbers = np.array([wanted])
             jobs = self._jobs.at(numbers)
         self._clusters.load(np.zeros(1, np.int64), numbers, jobs)
+        self._started = True
         if self._colours:
             self._colours.shuffle(self.np_random)
         return self._observe(), {"sequence": int(numbers[0])}
@@ -90,11 +91,11 @@ class DeepRMEnv(gymnasium.Env):
         """Take one decision.
 
         Raises:
-            ValueError: an action outside 0..S; or the episode is over and `reset` was not called.
+            ValueError: an action outside 0..S; or no episode is going on.
         """
-        if self._clusters.ended[0]:
-            raise ValueError("the episode is over; call reset() before the next step()")
-        reward = float(self._clusters.step(np.array([action]))[0])
+        if not self._started or self._clusters.ended[0]:
+            raise ValueError("no episode is going on; call reset() before the next step()")
+        reward = float(self._clusters.step(np.reshape(action, 1))[0])
         if self._colours:
             self._colours.update()
         state = self._clusters.state

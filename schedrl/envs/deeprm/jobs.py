@@ -29,8 +29,14 @@ class StreamedJobs:
         return numbers, self.at(numbers)
 
     def at(self, numbers: np.ndarray) -> Sequences:
-        """Return the sequences of these ascending, adjacent numbers."""
+        """Return the sequences of these ascending, adjacent numbers.
+
+        Raises:
+            UserError: a number below 0.
+        """
         first, last = int(numbers[0]), int(numbers[-1])
+        if first < 0:
+            raise UserError(f"sequence {first} does not exist; they are numbered from 0")
         if self._ready is None or first < self._first or last >= self._first + self._ready.count:
             # Whole blocks, so that a sequence is converted once.
             self._first = first // BLOCK * BLOCK
@@ -62,7 +68,8 @@ class GivenJobs:
             UserError: a number beyond the last sequence.
         """
         if (numbers < 0).any() or (numbers >= self._sequences.count).any():
-            raise UserError(f"sequence {int(numbers.max())} does not exist; there are 0..{self._sequences.count - 1}")
+            wrong = int(numbers[(numbers < 0) | (numbers >= self._sequences.count)][0])
+            raise UserError(f"sequence {wrong} does not exist; there are 0..{self._sequences.count - 1}")
         return self._sequences.rows(numbers)
 
 

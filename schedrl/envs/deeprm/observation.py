@@ -14,6 +14,9 @@ from .settings import DeepRMSettings
 
 MASK = "action_mask"
 BUILT_IN_IDLE_SCALE = 10
+HIGHEST = 1e6
+"""Bound of the numbers that are not bounded by their meaning (jobs in the backlog, for one); a finite one,
+because libraries warn of infinite spaces and some sample from them."""
 
 
 class Observer:
@@ -25,7 +28,8 @@ class Observer:
         shown = (settings.observe_since_arrival, settings.observe_clock)
         idle = settings.idle_limit or BUILT_IN_IDLE_SCALE
         self._scale = np.array(
-            [settings.max_job_duration, settings.max_track_since_new, idle, spec.sequence_length, *shown], float
+            [settings.max_job_duration, settings.max_track_since_new, idle, spec.sequence_length, *shown],
+            float,
         )
         one = 255 if settings.image_dtype == "uint8" else 1
         self._image_scale = np.array([settings.max_job_demand, settings.max_track_since_new, one], np.int64)
@@ -66,7 +70,8 @@ class Observer:
             elif dtype is np.int32:
                 boxes[name] = spaces.Box(-1, np.iinfo(np.int32).max, shape, dtype)
             else:
-                boxes[name] = spaces.Box(0.0, np.inf, shape, dtype)
+                boxes[name] = spaces.Box(0.0, 1.0 if name in ("cluster", "image") else HIGHEST, shape, dtype)
+        # Arrays of bool are elements of it; a Box of bool is what some libraries refuse.
         boxes[MASK] = spaces.MultiBinary(self.spec.num_slots + 1)
         return spaces.Dict(boxes)
 
@@ -86,10 +91,14 @@ class Observer:
 
     def _slots(self, state: State, envs: np.ndarray, out: dict[str, np.ndarray]) -> None:
         leaves = (out["cluster"], out["queue"], out["backlog"])
-        batch.slots(self.spec, *state.arrays, envs, out[MASK], self._scale, *leaves, threads=self.settings.threads)
+        batch.slots(
+            self.spec, *state.arrays, envs, out[MASK], self._scale, *leaves, threads=self.settings.threads
+        )
 
     def _compact(self, state: State, envs: np.ndarray, out: dict[str, np.ndarray]) -> None:
-        batch.compact(self.spec, *state.arrays, envs, out[MASK], out["compact"], threads=self.settings.threads)
+        batch.compact(
+            self.spec, *state.arrays, envs, out[MASK], out["compact"], threads=self.settings.threads
+        )
 
     def _image(self, state: State, envs: np.ndarray, out: dict[str, np.ndarray]) -> None:
         arguments = (envs, out[MASK], self._image_scale, out["image"])
@@ -97,4 +106,6 @@ class Observer:
 
     def _state(self, state: State, envs: np.ndarray, out: dict[str, np.ndarray]) -> None:
         leaves = [out[name] for name in self._shapes]
-        batch.decision_state(self.spec, *state.arrays, envs, out[MASK], *leaves, threads=self.settings.threads)
+        batch.decision_state(
+            self.spec, *state.arrays, envs, out[MASK], *leaves, threads=self.settings.threads
+        )

@@ -10,7 +10,15 @@ from .settings import DeepRMSettings
 
 CELL = 8  # pixels
 PALETTE = np.array(
-    [[0, 114, 178], [230, 159, 0], [0, 158, 115], [204, 121, 167], [86, 180, 233], [213, 94, 0], [240, 228, 66]],
+    [
+        [0, 114, 178],
+        [230, 159, 0],
+        [0, 158, 115],
+        [204, 121, 167],
+        [86, 180, 233],
+        [213, 94, 0],
+        [240, 228, 66],
+    ],
     np.uint8,
 )  # Okabe and Ito: told apart with any colour vision
 EMPTY, PAPER, WAITING = (np.array(c, np.uint8) for c in ([235, 235, 235], [255, 255, 255], [90, 90, 90]))
@@ -70,7 +78,9 @@ def picture(state: State, settings: DeepRMSettings, env: int = 0) -> np.ndarray:
     waiting = np.full(rows * width, NO_JOB)
     waiting[: state.column(BACKLOG)[env]] = 0
     backlog = _panel(waiting.reshape(rows, width), WAITING)
-    backlog = np.concatenate([backlog, np.full(((len(bands) - 1) * (backlog.shape[0] + CELL), *backlog.shape[1:]), 255)])
+    backlog = np.concatenate(
+        [backlog, np.full(((len(bands) - 1) * (backlog.shape[0] + CELL), *backlog.shape[1:]), 255)]
+    )
     gap = np.full((CELL, bands[0].shape[1], 3), 255)
     stacked = np.concatenate([part for band in bands for part in (band, gap)][:-1])
     return _framed(np.concatenate([stacked, np.full((stacked.shape[0], CELL, 3), 255), backlog], axis=1))

@@ -40,7 +40,7 @@ class DeepRMSettings(DeepRMJobs):
     termination: Literal["all_done", "no_new_job", "continuing"] = "all_done"
     """When an episode ends: all jobs are done; arrivals are over; never (cut off, for steady state)."""
     episode_max_length: int | None = None
-    """Steps after which an episode is cut off. None: ten times `sequence_length`; "no_new_job" needs none."""
+    """Steps after which an episode is cut off. None: ten times the arrival steps; "no_new_job" needs none."""
 
     mask: Literal["fits_now", "physics"] = "fits_now"
     """Legal slots: jobs that fit from now on; or all that the physics would book."""
@@ -108,11 +108,6 @@ class DeepRMSettings(DeepRMJobs):
             f"{self.num_job_slots} job slots, {self.distribution} jobs for {self.sequence_length} steps at load "
             f"{load}, ends {self.termination}, idle_limit {limit}"
         )
-
-    @property
-    def max_length(self) -> int:
-        """Steps after which an episode is cut off."""
-        return self.episode_max_length or 10 * self.sequence_length
 
     @property
     def num_actions(self) -> int:

@@ -96,7 +96,9 @@ class DeepRMVectorEnv(VectorEnv):
         rewards = self.clusters.step(actions).copy()
         ended = self.clusters.ended
         terminated, truncated = ended == TERMINATED, ended == TRUNCATED
-        infos: dict[str, Any] = {"reward_terms": dict(zip(TERM_NAMES, self.clusters.state.terms.T.copy(), strict=True))}
+        infos: dict[str, Any] = {
+            "reward_terms": dict(zip(TERM_NAMES, self.clusters.state.terms.T.copy(), strict=True))
+        }
         done = np.flatnonzero(ended)
         if done.size:
             self._finish(done, infos)

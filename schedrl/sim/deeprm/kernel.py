@@ -6,6 +6,7 @@ environment's row of each array, so that a batch may be walked in order or by se
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from schedrl.sim.jit import leaf
 
@@ -42,7 +43,11 @@ from .state import (
     TRUNCATED,
 )
 
-_counts_earliest, _bits_earliest, _bits_at_once = counts.earliest_start, bitplanes.earliest_start, bitplanes.fits_at_once
+_counts_earliest, _bits_earliest, _bits_at_once = (
+    counts.earliest_start,
+    bitplanes.earliest_start,
+    bitplanes.fits_at_once,
+)
 _first_clash = counts.first_clash
 _counts_book, _bits_book = counts.book, bitplanes.book
 _counts_advance, _bits_advance, _bits_clear = counts.advance, bitplanes.advance, bitplanes.clear
@@ -99,7 +104,7 @@ def reset(spec, at, ints, reals, words):
         ints[at.finish + j] = -1
         ints[at.booking + j] = -1
         ints[at.start + j] = _first_state(spec, at, ints, j)
-        if ints[at.arrival + j] != NEVER:
+        if ints[at.duration + j] > 0:
             reals[at.weight + j] = 1.0 if spec.count_jobs else 1.0 / ints[at.duration + j]
     ints[at.slot : at.slot + spec.num_slots] = NO_JOB
     for r in range(spec.num_resources):
@@ -120,6 +125,8 @@ def _first_state(spec, at, ints, job):
     """Say whether a job will be let in; with the horizon's quirk on, those that never fit enter and wait."""
     if spec.skip_first and ints[at.arrival + job] == 0:
         return SKIPPED
+    if ints[at.duration + job] < 1:
+        return REJECTED
     if spec.off_by_one:
         return NOT_STARTED
     if ints[at.duration + job] > spec.horizon:
@@ -311,15 +318,21 @@ def mean_slowdown(at, ints):
     return total / count if count else np.nan
 
 
-def check_actions(actions: np.ndarray, num_slots: int) -> None:
-    """Refuse an action outside [0, num_slots].
+def check_actions(actions: ArrayLike, num_envs: int, num_slots: int) -> np.ndarray:
+    """Return the actions as int64 [num_envs]; the kernels take nothing else and look at nothing twice.
 
     Raises:
-        ValueError: naming the first such action and its environment.
+        ValueError: another shape, no whole numbers, or one outside [0, num_slots], naming it.
     """
+    actions = np.asarray(actions)
+    if actions.shape != (num_envs,) or actions.dtype.kind not in "iu":
+        raise ValueError(
+            f"actions must be {num_envs} whole numbers, got {actions.dtype} of shape {list(actions.shape)}"
+        )
     wrong = (actions < 0) | (actions > num_slots)
     if wrong.any():
         env = int(np.argmax(wrong))
         raise ValueError(
             f"action {int(actions[env])} of environment {env} is outside 0..{num_slots} ({num_slots} = no-op)"
         )
+    return actions.astype(np.int64, copy=False)
