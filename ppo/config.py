@@ -15,7 +15,7 @@ class PPOSettings(LearningSettings):
     num_epochs: int = 4
     """Passes over each rollout."""
     batch_size: int = 2048
-    """Decisions per gradient step; at most num_envs x num_steps."""
+    """Decisions per gradient step, nearly: what is learned from is cut into equal parts."""
     gae_lambda: float = 0.95
     """Lambda of generalised advantage estimation, in [0, 1]; 1 = Monte Carlo."""
     clip_epsilon: float = 0.2
@@ -24,6 +24,9 @@ class PPOSettings(LearningSettings):
     """Weight of the value loss."""
     value_clip: float | None = None
     """Clip the value's change to +- this, in scaled rewards; none = off (it rarely helps)."""
+    skip_forced: bool = True
+    """Don't learn from decisions with a single legal action: they have no policy gradient, and three of four
+    are such. Time passes over them with lambda 1, and the critic is asked only where there is a choice."""
     target_kl: float | None = None
     """Stop the update once a minibatch's approximate KL divergence exceeds this; none = off."""
 

@@ -19,8 +19,9 @@ STATISTICS = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fractio
 class PPOLearner:
     """Adam's moments and the compiled update of an `ActorCritic`.
 
-    One update takes arrays `[n]` of the decisions to learn from and `permutations` int32 `[steps, minibatch]`: the
-    rows of each gradient step, drawn outside with NumPy. Sizes are left open in the signature: nothing retraces.
+    One update takes arrays `[n]` of the decisions to learn from and `permutations` int32 `[steps,
+    minibatch]`: the rows of each gradient step, drawn outside with NumPy. Sizes are left open in the
+    signature: nothing retraces.
     """
 
     def __init__(self, model: ActorCritic, settings: PPOSettings):
@@ -120,7 +121,7 @@ class PPOLearner:
 
 
 def permutations(generator: np.random.Generator, size: int, settings: PPOSettings) -> np.ndarray:
-    """Return int32 `[num_epochs * minibatches, about batch_size]`: the rows of each step, shuffled anew per epoch.
+    """Return int32 `[steps, about batch_size]`: the rows of each gradient step, shuffled anew per epoch.
 
     An epoch is cut into equal minibatches; the few rows left over wait for the next epoch.
     """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from gymnasium.vector import VectorEnv
@@ -31,7 +32,8 @@ def train(env: VectorEnv, settings: PPOSettings, run: Run) -> Iterator[Record]:
         env.single_observation_space, settings, run.seed, getattr(env, "representation", settings.network)
     )
     learner = PPOLearner(model, settings)
-    collector = Collector(env, settings.num_steps, run.seed, settings.check_numerics)
+    options = {"skip_forced": settings.skip_forced, "check_numerics": settings.check_numerics}
+    collector = Collector(env, settings.num_steps, run.seed, **options)
     shuffler = RandomState(run.seed, 2)
     parts = {"model": model, "learner": learner, "collector": collector, "shuffler": shuffler}
     run.restore(**parts)
@@ -47,7 +49,7 @@ def train(env: VectorEnv, settings: PPOSettings, run: Run) -> Iterator[Record]:
 
         rollout = collector.collect(model.act, model.values)
         batch = make_batch(rollout, settings)
-        rows = permutations(shuffler.generator, settings)
+        rows = permutations(shuffler.generator, len(batch["action"]), settings)
         metrics = learner.update(batch, rows, learning_rate, entropy_coef)
         # Only now: acting and learning must have seen the same normalised observations.
         model.update_normaliser(rollout.obs)
@@ -57,6 +59,7 @@ def train(env: VectorEnv, settings: PPOSettings, run: Run) -> Iterator[Record]:
             seconds=time.perf_counter() - started,
             episodes=rollout.episodes,
             explained_variance=returns.explained_variance(batch["value"], batch["target"]),
+            learned_share=rollout.learned.mean(),
             learning_rate=learning_rate,
             entropy_coef=entropy_coef,
             **metrics,
@@ -66,25 +69,28 @@ def train(env: VectorEnv, settings: PPOSettings, run: Run) -> Iterator[Record]:
     run.finish(**parts)
 
 
-def make_batch(rollout: Rollout, settings: PPOSettings) -> dict[str, object]:
-    """Turn a rollout into what `PPOLearner.update` reads: arrays `[T * B]`, advantages normalised."""
+def make_batch(rollout: Rollout, settings: PPOSettings) -> dict[str, Any]:
+    """Turn a rollout into what `PPOLearner.update` reads: arrays `[n]` of the decisions to learn from."""
     rewards = rollout.rewards * np.float32(settings.reward_scale)
     following = returns.next_values(
         rollout.values, rollout.last_values, rollout.terminated, rollout.truncated, rollout.final_values
     )
     ended = rollout.terminated | rollout.truncated
-    advantages = returns.gae(rewards, rollout.values, following, ended, settings.gamma, settings.gae_lambda)
-    targets = advantages + rollout.values
+    trace = returns.following_lambda(settings.gae_lambda, rollout.learned)
+    advantages = returns.gae(rewards, rollout.values, following, ended, settings.gamma, trace)
+    rows = np.flatnonzero(rollout.learned)
+    advantage = advantages.reshape(-1)[rows].astype(np.float32)
+    value = rollout.flat("values")[rows]
+    target = advantage + value
     if settings.normalise_advantages:
-        advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
-    advantages = np.clip(advantages, -settings.advantage_clip, settings.advantage_clip)
+        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     return {
-        "obs": {name: rollout.flat(name) for name in rollout.obs},
-        "action": rollout.flat("actions"),
-        "log_prob": rollout.flat("log_probs"),
-        "value": rollout.flat("values"),
-        "advantage": advantages.reshape(-1).astype(np.float32),
-        "target": targets.reshape(-1).astype(np.float32),
+        "obs": {name: rollout.flat(name)[rows] for name in rollout.obs},
+        "action": rollout.flat("actions")[rows],
+        "log_prob": rollout.flat("log_probs")[rows],
+        "value": value,
+        "advantage": np.clip(advantage, -settings.advantage_clip, settings.advantage_clip),
+        "target": target,
     }
 
 

@@ -34,7 +34,7 @@ class Probe(VectorEnv):
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
     representation = "probe"
-    features, num_actions = 1, 1
+    features, num_actions = 1, 2
 
     def __init__(self, num_envs: int = 64, seed: int = 0):
         self.num_envs = num_envs
@@ -163,8 +163,6 @@ class DelayedReward(Probe):
 class TwoActions(Probe):
     """One step; action 1 earns 1, action 0 nothing."""
 
-    num_actions = 2
-
     def transition(self, x: np.ndarray, actions: np.ndarray) -> Transition:  # noqa: D102
         return self._one_step(actions == 1, x)
 
@@ -189,26 +187,33 @@ class ActionByObservation(TwoActions):
 
 
 class MaskedBestAction(Probe):
-    """One step; actions earn 0, 0.5, 1, but the last is illegal at observation -1 (the first at 1)."""
+    """One step; the actions earn 0, 0.5 and 1; the observation -1, 0 or 1 says which are legal.
+
+    At -1 actions 0 and 1 are legal, at 0 only action 0 (a forced decision), at 1 actions 1 and 2.
+    """
 
     num_actions = 3
+    MASKS = np.array([[True, True, False], [True, False, False], [False, True, True]])
+    BEST = np.array([1, 0, 2])
 
     def start(self, count: int) -> np.ndarray:  # noqa: D102
-        return self._signs(count)
+        return self.rng.integers(-1, 2, (count, 1)).astype(np.float32)
 
     def mask(self, x: np.ndarray) -> np.ndarray:  # noqa: D102
-        mask = np.ones((len(x), 3), bool)
-        mask[:, 2], mask[:, 0] = x[:, 0] > 0, x[:, 0] < 0
-        return mask
+        return self.MASKS[self._row(x)]
 
     def transition(self, x: np.ndarray, actions: np.ndarray) -> Transition:  # noqa: D102
         return self._one_step(0.5 * actions, x)
 
     def optimal_actions(self, x: np.ndarray) -> np.ndarray:  # noqa: D102
-        return np.where(x[:, 0] > 0, 2, 1)
+        return self.BEST[self._row(x)]
 
     def optimal_values(self, x: np.ndarray, gamma: float) -> np.ndarray:  # noqa: D102
-        return np.where(x[:, 0] > 0, 1.0, 0.5)
+        return 0.5 * self.optimal_actions(x)
+
+    @staticmethod
+    def _row(x: np.ndarray) -> np.ndarray:
+        return x[:, 0].astype(int) + 1
 
 
 class TruncatedOrTerminated(Probe):
@@ -220,8 +225,7 @@ class TruncatedOrTerminated(Probe):
     because of the third state, `rich`, which earns 10 whatever is done.
     """
 
-    features, num_actions = 3, 2
-    GAMMA = 0.9
+    features = 3
 
     def start(self, count: int) -> np.ndarray:  # noqa: D102
         return np.eye(3, dtype=np.float32)[self.rng.integers(0, 3, count)]

@@ -45,7 +45,7 @@ def gae(
     following: np.ndarray,
     ended: np.ndarray,
     gamma: float,
-    gae_lambda: float,
+    gae_lambda: float | np.ndarray,
 ) -> np.ndarray:
     """Return generalised advantage estimates `[T, B]`; nothing leaks across an `ended` step.
 
@@ -55,7 +55,9 @@ def gae(
         following: what `next_values` returns `[T, B]`.
         ended: `[T, B]` bool, terminated or truncated.
         gamma: discount in [0, 1].
-        gae_lambda: in [0, 1]; 0 = one-step, 1 = Monte Carlo.
+        gae_lambda: in [0, 1]; 0 = one-step, 1 = Monte Carlo. As an array `[T, B]` it belongs to the state
+        that
+            *follows* each step; where it is 1 that state's value cancels out and need not be known.
     """
     deltas = rewards + gamma * following - values
     carry = gamma * gae_lambda * (1.0 - ended.astype(values.dtype))
@@ -65,6 +67,17 @@ def gae(
         running = deltas[t] + carry[t] * running
         advantages[t] = running
     return advantages
+
+
+def following_lambda(gae_lambda: float, learned: np.ndarray) -> np.ndarray:
+    """Return lambda `[T, B]` for `gae` when only some states have values.
+
+    Args:
+        gae_lambda: for states with a value.
+        learned: `[T, B]` bool; elsewhere (decisions with one legal action) time just passes, so lambda is 1.
+    """
+    ahead = np.concatenate([learned[1:], np.ones_like(learned[:1])])
+    return np.where(ahead, np.float32(gae_lambda), np.float32(1.0))
 
 
 def explained_variance(predictions: np.ndarray, targets: np.ndarray) -> float:

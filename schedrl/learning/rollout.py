@@ -36,6 +36,8 @@ class Rollout:
             np.zeros(shape, np.float32) for _ in range(4)
         )
         self.terminated, self.truncated = np.zeros(shape, bool), np.zeros(shape, bool)
+        self.learned = np.ones(shape, bool)
+        """Where there was something to learn: False at forced decisions, whose value is not known (0)."""
         self.last_values = np.zeros(num_envs, np.float32)
         self.episodes: dict[str, np.ndarray] = {}
         """Of the episodes that ended, in order: return `r`, decisions `l`, mean `slowdown` (where given)."""
@@ -53,11 +55,23 @@ class Collector:
         env: any `VectorEnv` with SAME_STEP autoreset and Dict observations with `action_mask`.
         num_steps: vector steps per rollout.
         seed: of the environment's own random stream.
+        skip_forced: don't ask the policy where one action is legal; such decisions are not `learned` from.
+        The
+            first step of a rollout is the exception: the critic is asked there, at the end of the one before.
         check_numerics: stop where the environment returns a NaN or an infinity.
     """
 
-    def __init__(self, env: VectorEnv, num_steps: int, seed: int, check_numerics: bool = False):
-        self.env, self.num_steps, self.check_numerics = env, num_steps, check_numerics
+    def __init__(
+        self,
+        env: VectorEnv,
+        num_steps: int,
+        seed: int,
+        *,
+        skip_forced: bool = False,
+        check_numerics: bool = False,
+    ):
+        self.env, self.num_steps = env, num_steps
+        self.skip_forced, self.check_numerics = skip_forced, check_numerics
         self.step = 0
         self.rollout = Rollout(num_steps, env.num_envs, env.single_observation_space)
         self.obs = _copy(env.reset(seed=seed)[0])
@@ -74,11 +88,9 @@ class Collector:
             require_legal(self.obs[MASK])
             for name, leaf in self.obs.items():
                 rollout.obs[name][t] = leaf
-            actions, rollout.log_probs[t], rollout.values[t] = act(self.obs, self.step)
-            rollout.actions[t] = actions
-            self.obs, rollout.rewards[t], rollout.terminated[t], rollout.truncated[t], infos = self.env.step(
-                actions
-            )
+            self._decide(t, act)
+            outcome = self.env.step(rollout.actions[t])
+            self.obs, rollout.rewards[t], rollout.terminated[t], rollout.truncated[t], infos = outcome
             self.step += 1
             if "episode" in infos:
                 episodes.append({k: np.asarray(v)[infos["_episode"]] for k, v in infos["episode"].items()})
@@ -94,6 +106,19 @@ class Collector:
             for name in ("rewards", *rollout.obs):
                 require_finite(f"the environment's {name}", rollout.flat(name))
         return rollout
+
+    def _decide(self, t: int, act: Act) -> None:
+        """Fill actions, log-probabilities and values of step `t`."""
+        r, mask = self.rollout, self.obs[MASK]
+        if t == 0 or not self.skip_forced:
+            r.actions[t], r.log_probs[t], r.values[t] = act(self.obs, self.step)
+            return
+        r.learned[t] = mask.sum(axis=1) > 1
+        r.actions[t], r.log_probs[t], r.values[t] = mask.argmax(axis=1), 0.0, 0.0
+        rows = np.flatnonzero(r.learned[t])
+        if rows.size:
+            chosen = act({name: leaf[rows] for name, leaf in self.obs.items()}, self.step)
+            r.actions[t, rows], r.log_probs[t, rows], r.values[t, rows] = chosen
 
     def _value_finals(self, cut: list[tuple[int, int, Observation]], values: Callable) -> None:
         """Value final observations in full batches (padded with the present ones: one shape, one graph)."""

@@ -48,8 +48,8 @@ def _import_quietly() -> None:
 def muted_stderr() -> Iterator[None]:
     """Keep what native code writes to file descriptor 2 off the terminal; show it after all on an exception.
 
-    TensorFlow logs about oneDNN and CUDA before it reads TF_CPP_MIN_LOG_LEVEL. Setting that variable to 0 shows
-    everything again.
+    TensorFlow logs about oneDNN and CUDA before it reads TF_CPP_MIN_LOG_LEVEL. Setting that variable to 0
+    shows everything again.
     """
     if os.environ.get("TF_CPP_MIN_LOG_LEVEL") == "0":
         yield

@@ -5,8 +5,10 @@ import pytest
 from small_runs import small_settings, trained
 
 from ppo.model import PPOLearner, permutations
+from ppo.train import make_batch
 from schedrl.envs.probes import MaskedBestAction
 from schedrl.learning.actor_critic import ActorCritic
+from schedrl.learning.rollout import Rollout
 from schedrl.learning.tf_setup import tensorflow
 from schedrl.settings import UserError
 
@@ -75,8 +77,8 @@ def test_the_update_never_retraces():
     settings = small_settings("ppo", num_envs=8, num_steps=2, batch_size=8)
     learner = PPOLearner(ActorCritic(MaskedBestAction(8).single_observation_space, settings, 0), settings)
     for seed in range(4):
-        rows = permutations(np.random.default_rng(seed), settings)
-        learner.update(minibatch(seed=seed), rows, 1e-3 / (seed + 1), 0.01)
+        rows = permutations(np.random.default_rng(seed), 16 - seed, settings)
+        learner.update(minibatch(16 - seed, seed), rows, 1e-3 / (seed + 1), 0.01)
     assert learner._update.experimental_get_tracing_count() == 1
 
 
@@ -91,7 +93,8 @@ def test_target_kl_ends_the_update_early():
 
 def test_each_epoch_visits_every_row_once():
     settings = small_settings("ppo", num_envs=8, num_steps=4, batch_size=8, num_epochs=3)
-    rows = permutations(np.random.default_rng(0), settings)
+    assert permutations(np.random.default_rng(0), 33, settings).shape == (12, 8)
+    rows = permutations(np.random.default_rng(0), 32, settings)
     assert rows.shape == (12, 8)
     for epoch in np.split(rows, 3):
         np.testing.assert_array_equal(np.sort(epoch.ravel()), np.arange(32))
@@ -103,8 +106,12 @@ CHANGES = {
     "reward_scale": 0.1, "normalise_advantages": False, "advantage_clip": 0.1, "normalise_observations": True,
     "hidden": (16,), "num_steps": 4, "num_epochs": 2, "batch_size": 64, "gae_lambda": 0.2,
     "clip_epsilon": 0.01,
-    "value_coef": 0.1, "value_clip": 0.01, "target_kl": 1e-6, "total_steps": 2_600,
+    "value_coef": 0.1, "value_clip": 0.01, "target_kl": 1e-6, "total_steps": 2_600, "skip_forced": False,
 }  # fmt: skip
+
+
+# Lambda shows in episodes of several steps only, and only this probe has forced decisions.
+PROBE_THAT_SHOWS = {"gae_lambda": "delayed_reward", "skip_forced": "masked_best_action"}
 
 
 def short_run_weights(probe: str, **changes) -> np.ndarray:
@@ -113,15 +120,33 @@ def short_run_weights(probe: str, **changes) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def base_weights() -> dict:
-    return {probe: short_run_weights(probe) for probe in ("truncated_or_terminated", "delayed_reward")}
+    return {
+        probe: short_run_weights(probe) for probe in ("truncated_or_terminated", *PROBE_THAT_SHOWS.values())
+    }
 
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_every_setting_changes_the_result(base_weights, name):
-    # Lambda shows in episodes of several steps only.
-    probe = "delayed_reward" if name == "gae_lambda" else "truncated_or_terminated"
+    probe = PROBE_THAT_SHOWS.get(name, "truncated_or_terminated")
     weights, base = short_run_weights(probe, **{name: CHANGES[name]}), base_weights[probe]
     assert weights.shape != base.shape or (weights != base).any()
+
+
+def test_forced_decisions_are_passed_over_exactly():
+    """Rows learned from get the advantages of the game in which forced steps are part of the environment."""
+    settings = small_settings("ppo", num_envs=1, num_steps=6, batch_size=1, gae_lambda=0.5)
+    rollout = Rollout(6, 1, MaskedBestAction(1).single_observation_space)
+    rollout.learned[:, 0] = [True, False, False, True, True, False]
+    rollout.rewards[:, 0] = [1, 2, 3, 4, 5, 6]
+    rollout.values[:, 0] = [0.5, 0, 0, 0.7, 0.9, 0]
+    rollout.last_values[:] = 2.0
+    g = 0.9
+    third = 5 + g * 6 + g**2 * 2.0 - 0.9
+    second = 4 + g * 0.9 - 0.7 + g * 0.5 * third
+    first = 1 + g * 2 + g**2 * 3 + g**3 * 0.7 - 0.5 + g**3 * 0.5 * second
+    batch = make_batch(rollout, settings.replace(normalise_advantages=False, advantage_clip=100.0))
+    np.testing.assert_allclose(batch["advantage"], [first, second, third], rtol=1e-5)
+    np.testing.assert_allclose(batch["target"], batch["advantage"] + [0.5, 0.7, 0.9], rtol=1e-5)
 
 
 def test_refusals():
