@@ -1,4 +1,4 @@
-"""After training: the comparison with the tuned heuristics on unseen jobs, the pictures, one plain sentence."""
+"""After training: comparison with the tuned heuristics on unseen jobs, pictures, one plain sentence."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ def evaluate_and_draw(
     try:
         paths = write_report(evaluation, plan.folder)
     except OSError as error:
-        raise UserError(f"can't write the report to {plan.folder}: {error.strerror}; free it and run "
-                        f"python slow_down_cdf.py --model_dir {plan.folder}") from None
+        raise UserError(
+            f"can't write the report to {plan.folder}: {error.strerror}; free it and run "
+            f"python slow_down_cdf.py --model_dir {plan.folder}"
+        ) from None
     print("\n" + verdict(evaluation, plan.launch.algo) + "\n")
     say("wrote " + ", ".join(map(str, paths)))
     return evaluation
@@ -50,9 +52,7 @@ def verdict(evaluation: Evaluation, algo: str) -> str:
         if found:
             parts.append(f"{word} " + ", ".join(map(_by_how_much, found)))
     sentence = f"{algo} (greedy) has a mean slowdown of {mean:.2f}: it " + "; ".join(parts or ["was alone"])
-    others = [
-        f"{c.baseline} {evaluation.summaries[c.baseline].mean:.2f}" for c in pairs if not c.comparable
-    ]
+    others = [f"{c.baseline} {evaluation.summaries[c.baseline].mean:.2f}" for c in pairs if not c.comparable]
     if others:
         sentence += f". Under other idling rules, so not comparable: {', '.join(others)}"
     return sentence + "."

@@ -1,7 +1,6 @@
-"""`--mode debug`: one environment, every step printed, every number checked; for learning and for finding bugs.
+"""`--mode debug`: one environment, every step printed, every number checked; to learn from and to find bugs.
 
-The algorithm runs as always, only tiny and eagerly (`use_tf_function` False, so that a breakpoint inside the loss
-works), and sees the environment through `Traced`, which prints what passes.
+The algorithm runs as always, only tiny and eagerly (`plan.DEBUG`; a breakpoint inside the loss works), and sees the environment through `Traced`, which prints what passes.
 """
 
 from __future__ import annotations
@@ -14,53 +13,38 @@ import numpy as np
 from gymnasium.vector import VectorWrapper
 
 from schedrl import registry
-from schedrl.launch.local import announce, open_run
+from schedrl.launch.local import announce, open_run, undone_if_refused
 from schedrl.launch.plan import Plan
 from schedrl.launch.progress import Progress
 from schedrl.learning.budget import Budget
 from schedrl.learning.rollout import MASK, NumericsError, require_finite
-from schedrl.settings import UserError
-
-TINY = {"num_envs": 1, "num_steps": 16, "batch_size": 16, "total_steps": 48}
-"""Settings of a run that can be read; those that the user gave win."""
-ALWAYS = {"use_tf_function": False, "check_numerics": True}
+from schedrl.learning.run_folder import Run
 
 
 def run(plan: Plan) -> int:
     """Train a little, printing everything; return the exit code (1 where a number went wrong)."""
-    plan = tiny(plan)
     budget = Budget(plan.algorithm.total_steps, plan.algorithm.num_episodes)
     progress = Progress(budget)
     announce(plan, progress)
     progress.say("loading TensorFlow and the simulator; everything runs eagerly, with numeric checks")
-    launch = plan.launch
-    env = registry.get("vector_environment", launch.env)(plan.environment, 1, seed=launch.seed)
-    trained = open_run(plan, budget)
-    traced = Traced(env, trained, launch.render)
     try:
-        for number, record in enumerate(registry.get("algorithm", launch.algo)(traced, plan.algorithm, trained), 1):
-            print(f"\nupdate {number} learned from these steps:")
-            print("  " + ", ".join(f"{name} {value:.4g}" for name, value in record.items()) + "\n", flush=True)
+        with undone_if_refused(plan.folder):
+            _train(plan, open_run(plan, budget))
     except NumericsError as error:
         print(f"error: not a number: {error}", file=sys.stderr)
         return 1
-    progress.say(f"done; now train in earnest: python launcher.py --algo {launch.algo}")
+    progress.say(f"done; now train in earnest: python launcher.py --algo {plan.launch.algo}")
     return 0
 
 
-def tiny(plan: Plan) -> Plan:
-    """Return the plan with debug mode's settings."""
-    import dataclasses
-
-    given, known = plan.given, plan.algorithm.kinds()
-    if "num_envs" in given and plan.algorithm.num_envs != 1:
-        raise UserError("--mode debug plays one environment; leave out --num_envs")
-    if "num_episodes" in given:
-        given |= {"total_steps"}
-    changes = {name: value for name, value in TINY.items() if name in known and name not in given}
-    if "num_steps" in given and "batch_size" not in given and "batch_size" in known:
-        changes["batch_size"] = plan.algorithm.num_steps  # the whole rollout
-    return dataclasses.replace(plan, algorithm=plan.algorithm.replace(**changes, **ALWAYS))
+def _train(plan: Plan, trained: Run) -> None:
+    launch = plan.launch
+    env = registry.get("vector_environment", launch.env)(plan.environment, 1, seed=launch.seed)
+    traced = Traced(env, trained, launch.render)
+    algorithm = registry.get("algorithm", launch.algo)
+    for number, record in enumerate(algorithm(traced, plan.algorithm, trained), 1):
+        print(f"\nupdate {number} learned from these steps:")
+        print("  " + ", ".join(f"{name} {value:.4g}" for name, value in record.items()) + "\n", flush=True)
 
 
 class Traced(VectorWrapper):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,10 @@ def announce(plan: Plan, progress: Progress) -> None:
         progress.say(note)
     limits = [
         f"{limit:,} {unit}"
-        for limit, unit in ((plan.algorithm.total_steps, "decisions"), (plan.algorithm.num_episodes, "episodes"))
+        for limit, unit in (
+            (plan.algorithm.total_steps, "decisions"),
+            (plan.algorithm.num_episodes, "episodes"),
+        )
         if limit is not None
     ]
     progress.say(f"{plan.launch.algo} on {plan.launch.env}: {plan.environment.summary()}")
@@ -92,17 +96,20 @@ def train(
 
     progress.say("loading TensorFlow")
     tensorflow(seed=plan.launch.seed)
-    progress.say("compiling the simulator (first run only, about 20 s)" if cold else "preparing the simulator")
+    progress.say(
+        "compiling the simulator (first run only, about 20 s)" if cold else "preparing the simulator"
+    )
     env = make_env(plan)
-    run = open_run(plan, budget)
     profiler = Profiler(Path(plan.folder) / "profile") if plan.launch.profile and plan.folder else None
     progress.say("learning; the first update includes tracing its graph (about 5 s)")
-    interrupts.on_stop = run.request_stop
-    for record in records(plan, env, run):
-        require_learning(record)
-        progress.update(record, yardsticks.means() if yardsticks is not None else {})
-        if profiler is not None:
-            profiler.update_done()
+    with undone_if_refused(plan.folder):
+        run = open_run(plan, budget)
+        interrupts.on_stop = run.request_stop
+        for record in registry.get("algorithm", plan.launch.algo)(env, plan.algorithm, run):
+            require_learning(record)
+            progress.update(record, yardsticks.means() if yardsticks is not None else {})
+            if profiler is not None:
+                profiler.update_done()
     if profiler is not None:
         progress.say(profiler.close())
     return run
@@ -132,15 +139,25 @@ def open_run(plan: Plan, budget: Budget) -> Run:
     )
 
 
-def records(plan: Plan, env: Any, run: Run) -> Any:
-    """Yield the records of the training loop; where it refuses the settings, leave nothing on the disk."""
+@contextmanager
+def undone_if_refused(folder: Path | None) -> Iterator[None]:
+    """Where the algorithm itself refuses the settings (a UserError), leave the disk as it was."""
+    if folder is None:
+        yield
+        return
+    description = folder / "run.json"
+    before = description.read_bytes() if description.exists() else b""
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
-        yield from registry.get("algorithm", plan.launch.algo)(env, plan.algorithm, run)
+        yield
     except UserError:
-        if run.folder is not None and newest_checkpoint(run.folder) is None:
-            clear(run.folder)
-            if not any(run.folder.iterdir()):
-                run.folder.rmdir()
+        if newest_checkpoint(folder) is not None:
+            description.write_bytes(before)
+        else:
+            clear(folder)
+            for path in new:
+                if path.is_dir() and not any(path.iterdir()):
+                    path.rmdir()
         raise
 
 
@@ -153,11 +170,13 @@ def require_learning(record: Mapping[str, float]) -> None:
     for name, value in record.items():
         if name.endswith(("_loss", "grad_norm")) and not math.isfinite(value):
             raise NumericsError(
-                f"{name} is {value} after {record['decisions']:.0f} decisions; --check_numerics True names the "
-                "first such tensor, a lower --learning_rate often helps"
+                f"{name} is {value} after {record['decisions']:.0f} decisions; --check_numerics True names "
+                "the first such tensor, a lower --learning_rate often helps"
             )
 
 
 def resume_command(plan: Plan) -> str:
     """Return the command that continues this run."""
-    return f"python launcher.py --algo {plan.launch.algo} --model_dir {shlex.quote(str(plan.folder))} --resume"
+    return (
+        f"python launcher.py --algo {plan.launch.algo} --model_dir {shlex.quote(str(plan.folder))} --resume"
+    )

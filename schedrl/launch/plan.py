@@ -1,5 +1,6 @@
-"""From a command line to a checked plan. Everything a user can get wrong is refused here, before anything is
-written or anything slow is imported.
+"""From a command line to a checked plan.
+
+What a user can get wrong is refused here, before anything is written or anything slow is imported.
 """
 
 from __future__ import annotations
@@ -28,6 +29,15 @@ from schedrl.settings import (
 LATER = ("pg", "a2c", "a3c", "ddpg")
 """Algorithms of later versions: refused with a better word than "unknown"."""
 
+DEBUG = {
+    "num_envs": "1",
+    "num_steps": "16",
+    "total_steps": "48",
+    "use_tf_function": "False",
+    "check_numerics": "True",
+}
+"""What debug mode sets: a run that can be read, one environment, no graph, every number checked."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -38,8 +48,6 @@ class Plan:
     algorithm: Any
     folder: Path | None
     """None: nothing is kept (debug mode without --model_dir)."""
-    given: frozenset[str] = frozenset()
-    """Names of the settings that the user gave a value to."""
     notes: tuple[str, ...] = ()
     """What the user should know about how this was decided."""
 
@@ -57,7 +65,7 @@ def read_plan(argv: Iterable[str] | None) -> Plan:
         UserError: whatever is unknown, out of range, missing, damaged or in the way.
     """
     argv = None if argv is None else list(argv)
-    first = peek(argv, algo="", env="", model_dir="")
+    first = peek(argv, algo="", env="", model_dir="", mode="")
     stored = _names_in(first.model_dir)
     algo = _algorithm(first.algo or stored.get("algo", "ppo"))
     env = registry.find("environment", first.env or stored.get("env", "deeprm"))
@@ -66,7 +74,10 @@ def read_plan(argv: Iterable[str] | None) -> Plan:
         registry.get("environment_settings", env),
         registry.get("algorithm_settings", algo),
     )
-    resolved = resolve(classes, make_parser(classes).parse_args(argv))
+    args = make_parser(classes).parse_args(argv)
+    if first.mode == "debug":
+        _shrink(args, classes[2])
+    resolved = resolve(classes, args)
     launch = resolved[LaunchSettings].replace(algo=algo, env=env)
     _refuse_what_is_not_here_yet(launch)
     folder, notes = _folder(launch)
@@ -76,8 +87,7 @@ def read_plan(argv: Iterable[str] | None) -> Plan:
         notes += more
     else:
         chosen = (launch, *_own_choices(resolved, classes))
-    given = frozenset(name for cls in classes for name in resolved.given[cls])
-    return Plan(*chosen, folder, given, notes)
+    return Plan(*chosen, folder, notes)
 
 
 def make_parser(classes: Iterable[type[Settings]]) -> Parser:
@@ -87,9 +97,8 @@ def make_parser(classes: Iterable[type[Settings]]) -> Parser:
         description="Train one algorithm on one environment, compare it with heuristics on unseen jobs, draw "
         "the result. The flags below are those of the chosen --algo and --env.",
         epilog=f"Algorithms: {', '.join(registry.names('algorithm'))}. "
-        f"Environments: {', '.join(registry.names('environment'))}. Exit codes: 0 ok, 1 failure, 2 bad input, "
-        "42 preempted (saved, run again with --resume), 130 interrupted (saved).",
-        formatter_class=argparse.HelpFormatter,
+        f"Environments: {', '.join(registry.names('environment'))}. Exit codes: 0 ok, 1 failure, 2 bad "
+        "input, 42 preempted (saved, run again with --resume), 130 interrupted (saved).",
     )
     add_arguments(parser, *classes)
     return parser
@@ -122,6 +131,19 @@ def _refuse_what_is_not_here_yet(launch: LaunchSettings) -> None:
         raise UserError("--mode debug starts afresh; leave out --resume, or use --mode local")
 
 
+def _shrink(args: argparse.Namespace, algorithm: type[Settings]) -> None:
+    """Fill in debug mode's settings as if typed, below those that were."""
+    if getattr(args, "num_envs", "1") != "1":
+        raise UserError("--mode debug plays one environment; leave out --num_envs")
+    # A rollout that was given a length is one batch; a budget of episodes is not to be cut short.
+    values = DEBUG | {"batch_size": getattr(args, "num_steps", DEBUG["num_steps"])}
+    if hasattr(args, "num_episodes"):
+        del values["total_steps"]
+    for name, value in values.items():
+        if name in algorithm.kinds() and not hasattr(args, name):
+            setattr(args, name, value)
+
+
 def _own_choices(resolved: Resolved, classes: tuple[type[Settings], ...]) -> tuple[Any, Any]:
     """Return the settings of environment and algorithm with the defaults that follow from what was given."""
     environment, algorithm = resolved[classes[1]], resolved[classes[2]]
@@ -149,8 +171,12 @@ def _folder(launch: LaunchSettings) -> tuple[Path | None, tuple[str, ...]]:
     taken = [folder for folder in runs if resuming.holds_run(folder)]
     if launch.resume:
         if not taken:
-            raise UserError(f"there is no run in {default} to resume; leave out --resume, or give --model_dir")
+            raise UserError(
+                f"there is no run in {default} to resume; leave out --resume, or give --model_dir"
+            )
         return check_folder_writable(taken[-1], "--model_dir"), ()
-    folder = check_folder_writable(runs[-1] if runs[-1] not in taken else resuming.following(default, runs[-1]))
+    folder = check_folder_writable(
+        runs[-1] if runs[-1] not in taken else resuming.following(default, runs[-1])
+    )
     note = f"{taken[-1]} holds a run already and stays as it is (--resume continues it)" if taken else ""
     return folder, (note,) if note else ()

@@ -22,7 +22,7 @@ HARMLESS = ("threads", "kernel", "check_numerics")
 
 
 def holds_run(folder: Path) -> bool:
-    """Tell whether a folder holds a run that could be resumed (one killed before its first save could not)."""
+    """Tell whether a folder holds a run that could be resumed (one killed before its first save can't)."""
     return any((folder / "checkpoints").glob("step_*.npz"))
 
 
@@ -59,14 +59,16 @@ def resumed(
     chosen: list[Any] = [launch.replace(seed=description["seed"])]
     notes: list[str] = []
     for key, cls in zip(("environment", "algorithm"), classes[1:], strict=True):
-        settings, wrong, changed = _laid_over(cls, description["settings"][key], resolved.changes(cls), folder)
+        settings, wrong, changed = _laid_over(
+            cls, description["settings"][key], resolved.changes(cls), folder
+        )
         chosen.append(settings)
         differing += wrong
         notes += changed
     if differing:
         raise UserError(
-            f"{folder} was trained with other settings: {'; '.join(differing)}. Leave them out to continue it, "
-            "or train anew in another --model_dir"
+            f"{folder} was trained with other settings: {'; '.join(differing)}. Leave them out to continue "
+            "it, or train anew in another --model_dir"
         )
     return (chosen[0], chosen[1], chosen[2]), tuple(notes)
 
@@ -81,7 +83,9 @@ def _laid_over(
         raise UserError(f"{folder / 'run.json'} is not of this version ({error}); train anew") from None
     changes = {name: value for name, value in changes.items() if value != getattr(settings, name)}
     free = {name: value for name, value in changes.items() if name in BUDGET + HARMLESS}
-    wrong = [_difference(name, changes[name], getattr(settings, name)) for name in changes.keys() - free.keys()]
+    wrong = [
+        _difference(name, changes[name], getattr(settings, name)) for name in changes.keys() - free.keys()
+    ]
     if "num_episodes" in free and "total_steps" not in changes:
         free["total_steps"] = None  # as for a new run: the given budget replaces the other kind
     elif "total_steps" in free and "num_episodes" not in changes:

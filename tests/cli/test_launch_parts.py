@@ -1,0 +1,67 @@
+"""Progress lines, signals and the closing sentence, each by itself."""
+
+import io
+import math
+import signal
+
+import pytest
+
+from schedrl.launch.interrupts import Interrupts
+from schedrl.launch.progress import Progress, Recent, clock
+from schedrl.learning.budget import Budget
+
+
+def record(episodes, value=math.nan, **more):
+    numbers = {"episodes": episodes, "episode_return": -value, "slowdown": value, "decisions_per_second": 1e4}
+    return numbers | {"entropy": 0.5, "approx_kl": 0.01} | more
+
+
+def test_plain_lines_have_the_promised_form():
+    budget, file = Budget(num_episodes=1000), io.StringIO()
+    progress = Progress(budget, file)
+    budget.spend(5000, 100)
+    progress.update(record(100, 4.0), {"sjf": 4.9})
+    line = file.getvalue()
+    assert line.startswith(
+        "Episode 100/1000 | Avg Reward -4.0 | Avg Slowdown 4.00 (sjf 4.90) | Decisions 5000 |"
+    )
+    assert " | Time 0:00 | ETA -" in line
+    progress.update(record(110, 4.0), {})
+    assert file.getvalue() == line, "the next line isn't due yet"
+    budget.spend(45000, 900)
+    progress.update(record(1000, 4.0), {})
+    assert file.getvalue().count("\n") == 2, "the last line is always shown"
+
+
+def test_recent_means_weigh_episodes_and_forget_old_ones():
+    recent = Recent()
+    assert math.isnan(recent.mean("slowdown"))
+    recent.add(record(0))
+    recent.add(record(100, 10.0))
+    recent.add(record(400, 2.0))
+    assert recent.mean("slowdown") == pytest.approx(4.0)
+    recent.add(record(1000, 1.0))
+    assert recent.mean("slowdown") == pytest.approx(1.0)
+
+
+def test_clock():
+    assert [clock(7), clock(83), clock(3723), clock(math.nan)] == ["0:07", "1:23", "1:02:03", "-"]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 42)])
+def test_the_first_signal_asks_the_second_ends(number, code):
+    said, asked, before = [], [], signal.getsignal(number)
+    with Interrupts(said.append) as interrupts:
+        interrupts.on_stop = lambda: asked.append(True)
+        signal.raise_signal(number)
+        assert (interrupts.exit_code, asked, len(said)) == (code, [True], 1)
+        with pytest.raises(KeyboardInterrupt if number == signal.SIGINT else SystemExit):
+            signal.raise_signal(number)
+    assert asked == [True]
+    assert signal.getsignal(number) is before
+
+
+def test_without_anything_to_save_the_first_signal_ends():
+    with Interrupts(print), pytest.raises(SystemExit) as ended:
+        signal.raise_signal(signal.SIGTERM)
+    assert ended.value.code == 42
