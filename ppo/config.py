@@ -14,7 +14,7 @@ class PPOSettings(LearningSettings):
     """Vector steps per rollout; one update learns from num_envs x num_steps decisions."""
     num_epochs: int = 4
     """Passes over each rollout."""
-    batch_size: int = 2048
+    batch_size: int = 512
     """Decisions per gradient step, nearly: what is learned from is cut into equal parts."""
     gae_lambda: float = 0.95
     """Lambda of generalised advantage estimation, in [0, 1]; 1 = Monte Carlo."""

@@ -34,8 +34,9 @@ class LearningSettings(Settings):
     """How the entropy weight moves from start to end: constant, linear or cosine."""
     max_grad_norm: float = 0.5
     """Global norm to which a gradient is scaled down."""
-    reward_scale: float = 0.1
-    """Rewards are multiplied by this before learning (logs show them unscaled)."""
+    reward_scale: float = 0.02
+    """Rewards are multiplied by this before learning (logs show them unscaled). Returns should come to a few
+    units: larger ones make the critic's gradient fill max_grad_norm and starve the policy."""
     normalise_advantages: bool = True
     """Scale the advantages of each batch to mean 0 and standard deviation 1."""
     advantage_clip: float = 10.0
