@@ -20,7 +20,7 @@ rule = built_in
 
 @leaf
 def uniform(seed, env, decision):
-    """Return a random number in [0, 1) that depends on its arguments alone (SplitMix64, Steele et al. 2014)."""
+    """Return a number in [0, 1) that depends on its arguments alone (SplitMix64, Steele et al. 2014)."""
     z = np.uint64(seed) + np.uint64(env) * np.uint64(0xD1342543DE82EF95)
     z += np.uint64(decision + 1) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -78,7 +78,7 @@ def _copy(compiled: Any, names: dict[str, Any], suffix: str) -> FunctionType:
 
 @cache
 def fuse(rule: Callable) -> tuple[Batch, Callable]:
-    """Return the two loops over a rule, compiled when first called, and kept on disk for rules of this folder.
+    """Return the two loops over a rule, compiled when first called; of this folder's rules, kept on disk.
 
     Returns:
         `episodes(spec, *state.arrays, parameters, seed, scratch...)` plays every environment to its end;

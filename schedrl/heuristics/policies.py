@@ -53,7 +53,9 @@ class Heuristic:
 
     def run(self, settings: DeepRMSettings, sequences: Sequences, seed: int = 0) -> Outcome:
         """Play one episode per sequence and return what became of the jobs."""
-        clusters = Clusters(self.rules_of_play(settings), sequences.count, sequences.arrival.shape[1], sequences.steps)
+        clusters = Clusters(
+            self.rules_of_play(settings), sequences.count, sequences.arrival.shape[1], sequences.steps
+        )
         clusters.load(clusters.everyone, clusters.everyone, sequences)
         play_rule(type(self).rule, clusters, self.parameters(), seed)
         return clusters.outcome()
@@ -64,7 +66,9 @@ class Heuristic:
 
     def __repr__(self) -> str:
         """Name the heuristic with its tuned numbers."""
-        numbers = ", ".join(f"{key}={value:g}" for key, value in vars(self).items() if not key.startswith("_"))
+        numbers = ", ".join(
+            f"{key}={value:g}" for key, value in vars(self).items() if not key.startswith("_")
+        )
         return f"{self.name}({numbers})"
 
 

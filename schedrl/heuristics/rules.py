@@ -1,8 +1,9 @@
 """The rules of the heuristics, each a compiled function from what can be seen to an action.
 
-A rule reads a `View` and its parameters (float64) and returns a slot, or S for the no-op. The same function is
-called by the fused loop (`fused.py`), which plays whole episodes with no Python per step, and by the policy
-that serves single observations (`policies.py`). A rule of your own is one more such function: docs/extending.md.
+A rule reads a `View` and its parameters (float64) and returns a slot, or S for the no-op. The same function
+is called by the fused loop (`fused.py`), which plays whole episodes with no Python per step, and by the
+policy that serves single observations (`policies.py`). A rule of your own is one more such function, see
+docs/extending.md.
 
 Sources: the original's `other_agents.py` (SJF, Packer, random); the paper, section 4.1 (Tetris as a mix of
 both); SJF-hold, TSL and DEFER are ours: on episodes that drain, a long job is best started late.

@@ -57,7 +57,9 @@ def tune(
     """
     if sequences is None:
         if num_sequences < MIN_SEQUENCES:
-            raise UserError(f"tuning needs at least {MIN_SEQUENCES} validation sequences, got {num_sequences}")
+            raise UserError(
+                f"tuning needs at least {MIN_SEQUENCES} validation sequences, got {num_sequences}"
+            )
         sequences = from_steps(*SequenceStream(settings, seed, "validation").take(0, num_sequences))
     score = score or mean_slowdown
     best, best_score = None, np.inf
@@ -75,7 +77,7 @@ def tune_all(settings: DeepRMSettings, names: Iterable[str] = TUNABLE, **how: ob
 
 
 def mean_slowdown(outcome: Outcome) -> float:
-    """Pool all arrived jobs; an unfinished or dropped one counts with its time up to the end of the episode."""
+    """Pool all arrived jobs; an unfinished or dropped one counts with its time up to the episode's end."""
     end = outcome.end_time[:, None]
     done = (outcome.finish >= 0) & (outcome.finish <= end)
     until = np.where(done, outcome.finish, end)

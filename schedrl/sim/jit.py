@@ -42,8 +42,8 @@ if "NUMBA_CACHE_DIR" not in os.environ:
 njit = partial(numba.njit, cache=True, error_model="numpy")
 """Compile a function that Python calls."""
 leaf = partial(njit, forceinline=True)
-"""Compile a function that only compiled functions call, into each of them: a call that hands over the spec costs
-more than most of these functions do."""
+"""Compile a function that only compiled functions call, into each of them: a call that hands over the spec
+costs more than most of these functions do."""
 
 
 @intrinsic

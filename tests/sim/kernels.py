@@ -105,7 +105,7 @@ class KernelAdapter:
         return out[0]
 
     def inner(self) -> dict[str, Any]:
-        """Return clock, jobs on the machine by legacy number in booking order, slots, backlog and free rows."""
+        """Return clock, jobs on the machine by legacy number in booking order, slots and free rows."""
         state, table = self.state, self.outcome()
         recorded = np.isin(table.status[0], [-1, 0, 5, 6], invert=True)
         legacy = np.where(recorded, np.cumsum(recorded) - 1, -1)

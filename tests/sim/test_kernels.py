@@ -88,7 +88,7 @@ def assert_same(reference, kernel):
 @settings(max_examples=250, deadline=None)
 @given(case=any_case())
 def test_kernels_do_what_the_reference_does(case):
-    """Random actions, legal or not: rewards and their terms, ends, masks, both observations, the job table."""
+    """Random actions, legal or not: rewards and their terms, ends, masks, observations, the job table."""
     physics, jobs, steps, seed = case
     rng = np.random.default_rng(seed)
     reference = ReferenceSimulator(physics, jobs=sorted(jobs, key=lambda job: job[0]), steps=steps)

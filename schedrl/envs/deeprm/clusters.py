@@ -18,7 +18,6 @@ from schedrl.sim.deeprm.state import ENDED, State
 from .observation import Observer
 from .settings import DeepRMSettings
 
-
 LENGTHS_TO_DRAIN = 10
 """An episode is cut off after so many times its arrival steps, unless `episode_max_length` says otherwise."""
 

@@ -1,6 +1,6 @@
 """`DeepRMEnv`: one DeepRM cluster behind Gymnasium's API, with its job table and its pictures."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -13,7 +13,7 @@ from . import render
 from .clusters import Clusters
 from .colours import Colours
 from .jobs import jobs_of
-from .settings import DeepRMSettings
+from .settings import DeepRMSettings, chosen
 
 
 class DeepRMEnv(gymnasium.Env):
@@ -35,18 +35,19 @@ class DeepRMEnv(gymnasium.Env):
     **End.** `terminated` by `termination`; `truncated` after `episode_max_length` steps.
 
     Args:
-        settings: all of it; keywords replace single ones.
+        settings: where to start from, default the defaults; `preset` and then single keywords replace some.
         family: of the job sequences: "train", "validation" or "test"; their seed is that of `reset`.
         workload: jobs to use instead: a Workload, or arrays `(durations [X, T], demands [X, T, R])`.
         render_mode: "ansi" (text) or "rgb_array" (the paper's picture).
     """
 
-    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}  # noqa: RUF012
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 4}
 
     def __init__(
         self,
         settings: DeepRMSettings | None = None,
         *,
+        preset: str | None = None,
         family: str = "train",
         workload: Any = None,
         render_mode: str | None = None,
@@ -54,7 +55,7 @@ class DeepRMEnv(gymnasium.Env):
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise UserError(f"render_mode {render_mode!r} is unknown; use ansi or rgb_array")
-        self.settings = (settings or DeepRMSettings()).replace(**overrides)
+        self.settings = chosen(settings, preset, overrides)
         self.representation = self.settings.representation
         self.render_mode = render_mode
         self._family, self._workload = family, workload
@@ -113,6 +114,10 @@ class DeepRMEnv(gymnasium.Env):
     def action_masks(self) -> np.ndarray:
         """Return the mask [S + 1] (the name that sb3-contrib calls)."""
         return self._clusters.observe()["action_mask"][0]
+
+    def slot_jobs(self) -> np.ndarray:
+        """Return [S] the number (by arrival in the sequence) of the job in each slot, -1 where empty."""
+        return self._clusters.state.slot_job[0].copy()
 
     def jobs(self) -> dict[str, np.ndarray]:
         """Return the job table so far as columns: job_id, legacy_id, arrival_time, start_time, finish_time,

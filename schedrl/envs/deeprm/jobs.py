@@ -1,4 +1,4 @@
-"""Where a batch of clusters gets its next job sequences from: an endless stream, or sequences that are given."""
+"""Where a batch of clusters gets its next job sequences from: an endless stream, or given sequences."""
 
 from typing import Any
 
@@ -90,6 +90,7 @@ def jobs_of(settings: DeepRMJobs, seed: int, family: str, workload: Any = None) 
     resources = sequences.demand.shape[2]
     if resources != settings.num_resources:
         raise UserError(
-            f"the jobs have {resources} resources, the cluster has num_resources {settings.num_resources}; make them equal"
+            f"the jobs have {resources} resources, the cluster has num_resources {settings.num_resources}; "
+            "make them equal"
         )
     return GivenJobs(sequences)

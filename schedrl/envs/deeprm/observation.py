@@ -77,7 +77,9 @@ class Observer:
 
     def empty(self, count: int) -> dict[str, np.ndarray]:
         """Make arrays for `count` observations."""
-        out = {name: np.zeros((count, *shape), dtype) for name, (shape, dtype) in self._shapes.items()}
+        out: dict[str, np.ndarray] = {
+            name: np.zeros((count, *shape), dtype) for name, (shape, dtype) in self._shapes.items()
+        }
         out[MASK] = np.zeros((count, self.spec.num_slots + 1), bool)
         return out
 

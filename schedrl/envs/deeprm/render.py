@@ -1,13 +1,12 @@
 """Pictures of one cluster: text for a terminal and the paper's Fig. 2 as pixels."""
 
-from typing import Any
-
 import numpy as np
 
 from schedrl.sim.deeprm.state import BACKLOG, NO_JOB, TIME, State
 
 from .settings import DeepRMSettings
 
+SYMBOLS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 CELL = 8  # pixels
 PALETTE = np.array(
     [
@@ -22,6 +21,11 @@ PALETTE = np.array(
     np.uint8,
 )  # Okabe and Ito: told apart with any colour vision
 EMPTY, PAPER, WAITING = (np.array(c, np.uint8) for c in ([235, 235, 235], [255, 255, 255], [90, 90, 90]))
+
+
+def symbol(job: int) -> str:
+    """Return the letter that stands for a job in `text`."""
+    return SYMBOLS[job % len(SYMBOLS)]
 
 
 def machine_cells(state: State, env: int = 0) -> list[np.ndarray]:
@@ -42,27 +46,31 @@ def machine_cells(state: State, env: int = 0) -> list[np.ndarray]:
 
 
 def text(state: State, env: int = 0) -> str:
-    """Describe the cluster: each row of the machine ahead, then the slots and the backlog."""
-    symbols = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-    grids = machine_cells(state, env)
-    lines = [f"time {state.column(TIME)[env]}"]
-    for h in range(state.spec.horizon):
-        rows = ["".join("." if j == NO_JOB else symbols[j % len(symbols)] for j in grid[h]) for grid in grids]
-        lines.append(f"  +{h:<3}" + "  ".join(rows))
-    for s, job in enumerate(state.slot_job[env]):
+    """Describe the cluster: the rows of the machine ahead that are in use, the slots and the backlog."""
+    now, grids = int(state.column(TIME)[env]), machine_cells(state, env)
+    busy = max(
+        (int(np.flatnonzero((grid != NO_JOB).any(axis=1)).max(initial=-1)) + 1 for grid in grids), default=0
+    )
+    lines = [f"time {now}"]
+    for h in range(min(busy + 1, state.spec.horizon)):
+        rows = ["".join("." if job == NO_JOB else symbol(job) for job in grid[h]) for grid in grids]
+        lines.append(f"  +{h:<3}" + "  ".join(rows) + (" and so on" if h == busy else ""))
+    for slot, job in enumerate(state.slot_job[env]):
         if job != NO_JOB:
-            demand = ",".join(map(str, state.demand[env, job]))
-            waited = state.column(TIME)[env] - state.arrival[env, job]
+            demand = ", ".join(map(str, state.demand[env, job]))
             lines.append(
-                f"  slot {s}: job {symbols[job % len(symbols)]} duration {state.duration[env, job]} demand {demand} "
-                f"waited {waited}"
+                f"  slot {slot}: job {symbol(job)}, duration {state.duration[env, job]}, demand {demand}, "
+                f"waited {now - state.arrival[env, job]}"
             )
-    lines.append(f"  backlog {state.column(BACKLOG)[env]}")
+    lines.append(f"  backlog: {state.column(BACKLOG)[env]}")
     return "\n".join(lines)
 
 
 def picture(state: State, settings: DeepRMSettings, env: int = 0) -> np.ndarray:
-    """Draw machine, slots and backlog, a row of panels per resource: [height, width, 3] uint8."""
+    """Draw machine, slots and backlog, a row of panels per resource: [height, width, 3] uint8.
+
+    Time runs downwards, a row per step; a job has one colour wherever it is seen.
+    """
     rows, jobs = state.spec.horizon, state.slot_job[env]
     bands = []
     for r, grid in enumerate(machine_cells(state, env)):
@@ -72,18 +80,18 @@ def picture(state: State, settings: DeepRMSettings, env: int = 0) -> np.ndarray:
             if job != NO_JOB:
                 block[: state.duration[env, job], : state.demand[env, job, r]] = job
             panels.append(_panel(block))
-        bands.append(_beside(panels))
-    width = max(1, -(-settings.backlog_size // rows))
-    width = min(width, settings.max_job_demand)
+        bands.append(_joined(panels, axis=1))
+    width = min(max(1, -(-settings.backlog_size // rows)), settings.max_job_demand)
     waiting = np.full(rows * width, NO_JOB)
     waiting[: state.column(BACKLOG)[env]] = 0
+    machine = _joined(bands, axis=0)
     backlog = _panel(waiting.reshape(rows, width), WAITING)
-    backlog = np.concatenate(
-        [backlog, np.full(((len(bands) - 1) * (backlog.shape[0] + CELL), *backlog.shape[1:]), 255)]
+    below = machine.shape[0] - backlog.shape[0]
+    backlog = np.pad(backlog, ((0, below), (0, 0), (0, 0)), constant_values=255)
+    framed = np.pad(
+        _joined([machine, backlog], axis=1), ((CELL, CELL), (CELL, CELL), (0, 0)), constant_values=255
     )
-    gap = np.full((CELL, bands[0].shape[1], 3), 255)
-    stacked = np.concatenate([part for band in bands for part in (band, gap)][:-1])
-    return _framed(np.concatenate([stacked, np.full((stacked.shape[0], CELL, 3), 255), backlog], axis=1))
+    return framed.astype(np.uint8)
 
 
 def _panel(jobs: np.ndarray, colour: np.ndarray | None = None) -> np.ndarray:
@@ -95,10 +103,9 @@ def _panel(jobs: np.ndarray, colour: np.ndarray | None = None) -> np.ndarray:
     return pixels
 
 
-def _beside(panels: list[np.ndarray]) -> np.ndarray:
-    gap = np.full((panels[0].shape[0], CELL, 3), 255)
-    return np.concatenate([part for panel in panels for part in (panel, gap)][:-1], axis=1)
-
-
-def _framed(pixels: Any) -> np.ndarray:
-    return np.pad(pixels, ((CELL, CELL), (CELL, CELL), (0, 0)), constant_values=255).astype(np.uint8)
+def _joined(panels: list[np.ndarray], axis: int) -> np.ndarray:
+    """Put panels beside (1) or below (0) one another, two cells apart."""
+    shape = list(panels[0].shape)
+    shape[axis] = 2 * CELL
+    gap = np.full(shape, 255)
+    return np.concatenate([part for panel in panels for part in (panel, gap)][:-1], axis=axis)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from schedrl.settings import preset_values
 from schedrl.workload.deeprm import DeepRMJobs
 
 
@@ -34,7 +35,7 @@ class DeepRMSettings(DeepRMJobs):
     """Steps at which the observed time since the last arrival is full."""
 
     allow_reservation: bool = False
-    """Let an action book the first start within the horizon, as the original; else a job starts now or not."""
+    """Let an action book the first start within the horizon, as the original; else jobs start now or not."""
     quirks: Quirks = field(default_factory=Quirks)
     """Oddities of the original to switch on."""
     termination: Literal["all_done", "no_new_job", "continuing"] = "all_done"
@@ -56,7 +57,7 @@ class DeepRMSettings(DeepRMJobs):
     image_dtype: Literal["uint8", "float32"] = "uint8"
     """Numbers of the picture: bytes (255 = occupied) or floats (1 = occupied)."""
     image_colours: bool = False
-    """Draw jobs in the original's shuffled colours instead of plain occupancy; needs float32 and one environment."""
+    """Draw jobs in the original's shuffled colours, not as occupancy; needs float32 and one environment."""
 
     objective: Literal["slowdown", "completion_time"] = "slowdown"
     """Each job in the system costs 1 / duration a step (mean slowdown) or 1 (mean completion time)."""
@@ -86,8 +87,8 @@ class DeepRMSettings(DeepRMJobs):
         longest = self.time_horizon - self.quirks.horizon_off_by_one
         self.check(
             self.max_job_duration <= longest,
-            f"max_job_duration {self.max_job_duration} exceeds the longest schedulable job ({longest} steps at "
-            f"time_horizon {self.time_horizon}), such a job would wait for ever; raise time_horizon or lower it",
+            f"max_job_duration {self.max_job_duration} exceeds the longest schedulable job ({longest} steps "
+            f"at time_horizon {self.time_horizon}), it would wait for ever; raise time_horizon or lower it",
         )
         self.check(
             self.representation != "image" or self.backlog_size % self.time_horizon == 0,
@@ -105,8 +106,8 @@ class DeepRMSettings(DeepRMJobs):
         limit = "any" if self.idle_limit is None else self.idle_limit
         return (
             f"{self.num_resources} resources of {'/'.join(map(str, self.capacities))} units, "
-            f"{self.num_job_slots} job slots, {self.distribution} jobs for {self.sequence_length} steps at load "
-            f"{load}, ends {self.termination}, idle_limit {limit}"
+            f"{self.num_job_slots} job slots, {self.distribution} jobs for {self.sequence_length} steps "
+            f"at load {load}, ends {self.termination}, idle_limit {limit}"
         )
 
     @property
@@ -129,3 +130,12 @@ PRESETS: dict[str, dict[str, Any]] = {
     "deeprm-70": {"arrival_rate": 0.38},
     "deeprm-130": {"arrival_rate": 0.7},
 }
+
+
+def chosen(settings: DeepRMSettings | None, preset: str | None, overrides: dict[str, Any]) -> DeepRMSettings:
+    """Lay a preset and single overrides over the settings given, or over the defaults.
+
+    Raises:
+        UserError: an unknown name (the nearest are listed), or a value refused.
+    """
+    return (settings or DeepRMSettings()).replace(**preset_values(preset, PRESETS) | overrides)

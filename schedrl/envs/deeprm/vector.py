@@ -1,4 +1,4 @@
-"""`DeepRMVectorEnv`: hundreds of DeepRM clusters behind Gymnasium's vector API, one compiled call per step."""
+"""`DeepRMVectorEnv`: hundreds of DeepRM clusters behind Gymnasium's vector API, a compiled call per step."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from schedrl.sim.deeprm.state import SEQUENCE, TERM_NAMES, TERMINATED, TIME, TRU
 from . import render
 from .clusters import Clusters
 from .jobs import jobs_of
-from .settings import DeepRMSettings
+from .settings import DeepRMSettings, chosen
 
 EPISODE_KEYS = ("r", "l", "slowdown")
 
@@ -22,12 +22,12 @@ class DeepRMVectorEnv(VectorEnv):
     """N DeepRM clusters (rules and spaces: `DeepRMEnv`); an environment that ends is reset in the same step.
 
     Where an episode ended, `infos["final_obs"]` holds its last observation, `infos["final_info"]` its last
-    `time` and number of its `sequence`, and `infos["episode"]` its return `r`, decisions `l` and mean `slowdown`
-    of the jobs that arrived (unfinished ones counted up to the end). `_final_obs`, ... [N] tell where.
+    `time` and the number of its `sequence`, `infos["episode"]` its return `r`, decisions `l` and the mean
+    `slowdown` of the jobs that arrived (unfinished ones up to the end). `_final_obs`, ... [N] tell where.
 
     Args:
-        settings: physics, workload and representation.
-        num_envs: N.
+        settings: where to start from, default the defaults; `preset` and then single keywords replace some.
+        num_envs: N, at least 1.
         seed: of the job sequences; `reset(seed=...)` replaces it.
         family: "train", "validation" or "test" sequences.
         workload: jobs to use instead, in turn: see `schedrl.envs.deeprm.jobs.jobs_of`.
@@ -42,17 +42,21 @@ class DeepRMVectorEnv(VectorEnv):
 
     def __init__(
         self,
-        settings: DeepRMSettings,
-        num_envs: int,
+        settings: DeepRMSettings | None = None,
+        num_envs: int = 256,
         *,
+        preset: str | None = None,
         seed: int = 0,
         family: str = "train",
         workload: Any = None,
         copy: bool = True,
+        **overrides: Any,
     ) -> None:
+        settings = chosen(settings, preset, overrides)
+        settings.check(num_envs >= 1, f"num_envs is {num_envs}; it must be at least 1")
         settings.check(
             not settings.image_colours,
-            "image_colours are drawn by the single environment only; use environment.make, or switch them off",
+            "image_colours are drawn by the single environment only; use environment.make or switch them off",
         )
         self.settings, self.num_envs = settings, num_envs
         self.representation = settings.representation
@@ -83,10 +87,10 @@ class DeepRMVectorEnv(VectorEnv):
         """Take one decision in each environment.
 
         Args:
-            actions: [N] slot, or S for the no-op. An empty slot, or a job that cannot be booked, lets time pass.
+            actions: [N] slot, or S for the no-op. An empty slot or a job that can't be booked lets time pass.
 
         Returns:
-            Observations, rewards [N] float64, terminated [N], truncated [N] and infos (`reward_terms` [N] each).
+            Observations, rewards [N] float64, terminated [N], truncated [N], infos (`reward_terms` [N] each).
 
         Raises:
             ValueError: an action outside 0..S, with its number; or `reset` was never called.

@@ -92,7 +92,9 @@ def slots(spec, at, ints, reals, words, envs, masks, scale, cluster, queue, back
 
 
 @Batch
-def decision_state(spec, at, ints, reals, words, envs, masks, startable, duration, demand, arrival, free, scalars):
+def decision_state(
+    spec, at, ints, reals, words, envs, masks, startable, duration, demand, arrival, free, scalars
+):
     """Write masks [K, S + 1] and what rules read."""
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
     for k in prange(envs.shape[0]):

@@ -1,8 +1,8 @@
 """One decision of one cluster, compiled: the rules of `reference.py` over a row of `State`.
 
-Every function takes `(spec, at, ints, reals, words)` or the first few of them: the physics, the layout and one
-environment's row of each array, so that a batch may be walked in order or by several threads. `counts.py` and
-`bitplanes.py` answer where a job fits; all else is here once.
+Every function takes `(spec, at, ints, reals, words)` or the first few of them: the physics, the layout and
+one environment's row of each array, so that a batch may be walked in order or by several threads. `counts.py`
+and `bitplanes.py` answer where a job fits; all else is here once.
 """
 
 import numpy as np
@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from schedrl.sim.jit import leaf
 
 from . import bitplanes, counts
-from .sequences import NEVER
 from .spec import CONTINUING, NO_LIMIT, NO_NEW_JOB
 from .state import (
     BACKLOG,
@@ -113,7 +112,7 @@ def reset(spec, at, ints, reals, words):
     ints[at.finishing : at.finishing + spec.horizon + 1] = 0
     if spec.bitplanes:
         _bits_clear(spec, words)
-    # A job pays in every step from its arrival on; those of step 0 pay for it with the first step that passes.
+    # A job pays in every step from its arrival on; those of step 0 pay for it in the first step that passes.
     dropped = _admit(spec, at, ints, reals)
     reals[OWED] = spec.hold_penalty * reals[SLOTS_WEIGHT]
     reals[OWED + 1] = spec.dismiss_penalty * reals[BACKLOG_WEIGHT]
@@ -258,7 +257,7 @@ def _pass_time(spec, at, ints, reals, words):
 
 @leaf
 def _any_fits_now(spec, at, ints, words):
-    for slot in range(spec.num_slots):
+    for slot in range(spec.num_slots):  # noqa: SIM110 - Numba compiles no generators here
         if fits_now(spec, at, ints, words, ints[at.slot + slot]):
             return True
     return False
@@ -307,7 +306,7 @@ def _ending(spec, ints):
 
 @leaf
 def mean_slowdown(at, ints):
-    """Return the mean slowdown of the jobs that have come, unfinished and dropped ones up to now; NaN if none."""
+    """Return the mean slowdown of the jobs that came, unfinished and dropped ones up to now; NaN if none."""
     total, count = 0.0, 0
     for j in range(ints[NEXT_JOB]):
         if ints[at.start + j] >= DROPPED:

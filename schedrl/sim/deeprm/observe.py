@@ -18,7 +18,14 @@ from schedrl.sim.jit import leaf
 from .kernel import fits_now
 from .state import BACKLOG, IDLE_RUN, NO_JOB, RUNNING, SINCE_ARRIVAL, TIME
 
-QUEUE_FEATURES = ("present", "duration", "inverse_duration", "startable", "alignment", "waited")  # then R demands
+QUEUE_FEATURES = (
+    "present",
+    "duration",
+    "inverse_duration",
+    "startable",
+    "alignment",
+    "waited",
+)  # then R demands
 BACKLOG_FEATURES = ("backlog", "booked", "idle", "idle_run", "since_arrival", "clock", "arrivals_over")
 SCALARS = ("time", "since_arrival", "running", "backlog", "idle_run", "noop_legal")
 
@@ -74,9 +81,8 @@ def _left_as_original(spec, at, ints, out):
 def image(spec, at, ints, scale, out):
     """Write the picture.
 
-    Args:
-        scale: [3] columns of a slot (the largest demand), steps at which the time since the last arrival is
-            full, value of an occupied cell (255 for bytes, 1 for floats).
+    `scale` [3] is the columns of a slot (the largest demand), the steps at which the time since the last
+    arrival is full, and the value of an occupied cell (255 for bytes, 1 for floats).
     """
     slot_width, since_full, one = scale[0], scale[1], scale[2]
     out[:] = 0
@@ -108,10 +114,9 @@ def image(spec, at, ints, scale, out):
 def slots(spec, at, ints, words, scale, mask, cluster, queue, backlog):
     """Write the structured observation, scaled to about [0, 1].
 
-    Args:
-        scale: [6] longest duration; steps of time since arrival, of idle run and of the clock at which each
-            reads 1; whether the time since the last arrival and the clock are shown (0 or 1).
-        mask: [S + 1] legal actions. cluster: [H, R] free share. queue: [S, 6 + R]. backlog: [7].
+    Writes `cluster` [H, R], the free share, `queue` [S, 6 + R] and `backlog` [7]; reads `mask` [S + 1], the
+    legal actions, and `scale` [6]: longest duration; steps of time since arrival, of idle run and of the
+    clock at which each reads 1; whether the time since the last arrival and the clock are shown (0 or 1).
     """
     row = ints[TIME] % spec.horizon
     for h in range(spec.horizon):

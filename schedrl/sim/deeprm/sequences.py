@@ -27,7 +27,7 @@ class Sequences(NamedTuple):
     steps: int  # arrivals are over from this step on
 
     @property
-    def count(self) -> int:
+    def count(self) -> int:  # type: ignore[override]  # hides the tuple's own, which nobody wants here
         """Number of sequences X."""
         return self.arrival.shape[0]
 
@@ -78,7 +78,9 @@ def from_workload(workload: Workload) -> Sequences:
     demand = _whole("demand", workload.demand)
     if (duration < 1).any():
         job = int(np.argmax(duration < 1))
-        raise UserError(f"job {workload.id[job]} has duration 0; DeepRM needs at least 1 step, round it up")
+        raise UserError(
+            f"job {np.asarray(workload.id)[job]} has duration 0; DeepRM needs at least 1 step, round it up"
+        )
     if (np.asarray(workload.instances) != 1).any():
         raise UserError("DeepRM has no gangs: every job must have instances = 1; split or merge them first")
     return Sequences(
@@ -106,7 +108,9 @@ def _whole(name: str, values: np.ndarray) -> np.ndarray:
     values = np.asarray(values)
     rounded = np.rint(values)
     if not np.array_equal(rounded, values):
-        raise UserError(f"{name} must be whole numbers for DeepRM, got {values[rounded != values][0]}; round first")
+        raise UserError(
+            f"{name} must be whole numbers for DeepRM, got {values[rounded != values][0]}; round first"
+        )
     if (rounded < 0).any():
         raise UserError(f"{name} must not be negative, got {rounded.min():g}")
     return rounded.astype(np.int64)

@@ -1,8 +1,8 @@
 """The state of N clusters: three arrays with a row for each, and names for their columns.
 
-A cluster is one row of integers, one of reals and one of machine words, so that a compiled function gets three
-small arrays instead of thirty and a cluster's numbers lie together in memory. Kernels address columns by the
-constants and the `Layout` below; everybody else reads `State`, whose properties are named views.
+A cluster is one row of integers, one of reals and one of machine words, so that a compiled function gets
+three small arrays instead of thirty and a cluster's numbers lie together in memory. Kernels address columns
+by the constants and the `Layout` below; everybody else reads `State`, whose properties are named views.
 
 Times are steps of the episode; a job is known by its index in the environment's own sequence. Where jobs
 overflow the slots they wait in arrival order, and a slot is refilled the moment it is freed, so the backlog
@@ -20,12 +20,12 @@ NOT_STARTED, DROPPED, REJECTED, SKIPPED = -1, -2, -3, -4  # values of `start` th
 NO_JOB = -1
 TERM_NAMES = ("running", "slots", "backlog", "drop")
 
-# Columns of the integers. IDLE_*: steps that an empty machine let pass beside a startable job, in a row and in all.
+# Columns of the integers. IDLE_*: steps an empty machine let pass beside a startable job, in a row, in all.
 TIME, NEXT_JOB, BACKLOG_HEAD, BACKLOG, OCCUPIED, RUNNING, BOOKED, SINCE_ARRIVAL = range(8)
 IDLE_RUN, IDLE_STEPS, DECISIONS, ENDED, SEQUENCE, INT_HEADER = range(8, 14)
 TERMINATED, TRUNCATED = 1, 2  # values of ENDED, 0 = the episode goes on
-# Columns of the reals: weight of the jobs in each place, the reward's terms (TERM_NAMES), what the jobs of step 0
-# owe for that step (the last three terms), the return so far.
+# Columns of the reals: weight of the jobs in each place, the reward's terms (TERM_NAMES), what the jobs of
+# step 0 owe for that step (the last three terms), the return so far.
 RUNNING_WEIGHT, SLOTS_WEIGHT, BACKLOG_WEIGHT, TERMS, OWED, RETURN, REAL_HEADER = 0, 1, 2, 3, 7, 10, 11
 
 
