@@ -14,6 +14,11 @@ from schedrl.learning.budget import Budget
 Record = Mapping[str, float]
 RECENT_EPISODES = 500
 LINE_EVERY = 5.0  # seconds
+LIVE_ROWS = (
+    ("decisions", "speed", "time", "eta"),
+    ("episode", "reward", "entropy", "approx_kl"),
+    ("slowdown",),
+)
 
 
 class Recent:
@@ -124,19 +129,17 @@ class LiveProgress(Progress):
 
     def show(self, record: Record, yardsticks: Mapping[str, float]) -> None:
         """Redraw the bar and the table."""
-        from rich.console import Group
         from rich.progress_bar import ProgressBar
         from rich.table import Table
 
         if not self._shown:
             self._shown = True
             self._live.start()
-        table = Table.grid(padding=(0, 3))
-        texts = list(self.cells(record, yardsticks).values())
-        for i in range(0, len(texts), 3):
-            table.add_row(*texts[i : i + 3])
-        bar = ProgressBar(total=1.0, completed=self.budget.progress, width=60)
-        self._live.update(Group(bar, table), refresh=True)
+        cells, table = self.cells(record, yardsticks), Table.grid()
+        table.add_row(ProgressBar(total=1.0, completed=self.budget.progress))
+        for keys in LIVE_ROWS:
+            table.add_row(" | ".join(cells[key] for key in keys if key in cells))
+        self._live.update(table, refresh=True)
 
     def close(self) -> None:
         """Leave the last state on the screen and give the cursor back."""

@@ -78,7 +78,8 @@ def search(environment: Any) -> dict[str, dict[str, Any]]:
     from schedrl.evaluation.steady_state import BASELINES as STEADY
     from schedrl.evaluation.steady_state import Windows, continuing
 
-    window, names = None, BASELINES
+    window: tuple[int, int] | None = None
+    names: tuple[str, ...] = BASELINES
     if environment.termination == "continuing":
         windows = Windows()
         environment, window, names = continuing(environment, windows), (windows.first, windows.last), STEADY
