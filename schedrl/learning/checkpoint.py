@@ -49,7 +49,7 @@ def save_arrays(path: Path | str, arrays: Mapping[str, np.ndarray], header: Mapp
                 f"{name} holds Python objects; a checkpoint takes arrays of numbers, bools and text only"
             )
     with atomic_write(path) as file:
-        np.savez(file, **{HEADER: np.frombuffer(text.encode(), np.uint8)}, **members)
+        np.savez(file, allow_pickle=False, **{HEADER: np.frombuffer(text.encode(), np.uint8)}, **members)
 
 
 def load_arrays(path: Path | str, kind: str | None = None) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

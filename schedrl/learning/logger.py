@@ -93,6 +93,7 @@ class Logger:
                 file.write("\n".join(",".join(row) for row in [header, *kept_rows]).encode() + b"\n")
 
     def _write_row(self, record: Record) -> None:
+        assert self.folder is not None
         if self._file is None:
             path = self.folder / "metrics.csv"
             continued = path.exists()
@@ -106,6 +107,7 @@ class Logger:
     def _write_events(self, record: Record) -> None:
         from schedrl.learning.tf_setup import tensorflow
 
+        assert self.folder is not None
         tf = tensorflow()
         if self._events is None:
             self._events = tf.summary.create_file_writer(str(self.folder / "tensorboard"))

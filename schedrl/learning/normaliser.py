@@ -57,7 +57,7 @@ class Normaliser:
 
     def state(self) -> dict[str, np.ndarray]:
         """Return the statistics as arrays, for a checkpoint or a policy file."""
-        state = {"count": np.asarray(self.count, np.int64)}
+        state: dict[str, np.ndarray] = {"count": np.asarray(self.count, np.int64)}
         for name in self.shapes:
             state[f"mean/{name}"], state[f"var/{name}"] = self.mean[name], self.var[name]
         return state

@@ -95,7 +95,7 @@ class Collector:
             if "episode" in infos:
                 episodes.append({k: np.asarray(v)[infos["_episode"]] for k, v in infos["episode"].items()})
             if rollout.truncated[t].any():
-                cut += [(t, i, infos["final_obs"][i]) for i in np.flatnonzero(rollout.truncated[t])]
+                cut += [(t, int(i), infos["final_obs"][i]) for i in np.flatnonzero(rollout.truncated[t])]
         self.obs = _copy(self.obs)
         rollout.last_values[:] = values(self.obs)
         self._value_finals(cut, values)

@@ -81,29 +81,29 @@ class Run:
         self._last_checkpoint = 0
         self._seconds_before, self._started = 0.0, time.perf_counter()
         if self.folder is not None:
-            self._open_folder(settings or {}, overwrite)
+            self._open_folder(self.folder, settings or {}, overwrite)
         self.logger = Logger(self.folder, callback, tensorboard)
 
-    def _open_folder(self, settings: Mapping[str, Any], overwrite: bool) -> None:
-        old = newest_checkpoint(self.folder)
+    def _open_folder(self, folder: Path, settings: Mapping[str, Any], overwrite: bool) -> None:
+        old = newest_checkpoint(folder)
         if self.resume and old is None:
-            raise UserError(f"{self.folder} has no checkpoint to resume; start without --resume")
+            raise UserError(f"{folder} has no checkpoint to resume; start without --resume")
         if not self.resume and old is not None and not overwrite:
             raise UserError(
-                f"{self.folder} already holds a run; give --resume to continue it, or another --model_dir"
+                f"{folder} already holds a run; give --resume to continue it, or another --model_dir"
             )
         if self.resume:
-            refuse_other_settings(self.folder / "run.json", settings)
+            refuse_other_settings(folder / "run.json", settings)
         try:
             if overwrite and not self.resume:
-                clear(self.folder)
-            (self.folder / "checkpoints").mkdir(parents=True, exist_ok=True)
+                clear(folder)
+            (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
             description = describe_run(settings, self.seed)
-            with atomic_write(self.folder / "run.json") as file:
+            with atomic_write(folder / "run.json") as file:
                 file.write(json.dumps(description, indent=2, sort_keys=True).encode() + b"\n")
         except OSError as error:
             raise UserError(
-                f"cannot write into {self.folder} ({error.strerror}); choose another --model_dir"
+                f"cannot write into {folder} ({error.strerror}); choose another --model_dir"
             ) from error
 
     # -- the loop's conditions -------------------------------------------------------------------------------
@@ -126,9 +126,9 @@ class Run:
 
     def restore(self, **parts: Any) -> None:
         """When resuming, load the newest checkpoint into `parts` (objects with `load_state`)."""
-        if not self.resume:
+        if not self.resume or self.folder is None:
             return
-        arrays, header = load_arrays(newest_checkpoint(self.folder), kind="checkpoint")
+        arrays, header = load_arrays(newest_checkpoint(self.folder) or self.folder, kind="checkpoint")
         state = unflatten_state(arrays, header["plain"])
         for name, part in parts.items():
             part.load_state(state[name])
@@ -269,7 +269,7 @@ def _mean(episodes: Mapping[str, np.ndarray], key: str) -> float:
 
 def describe_run(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Return the content of `run.json`; `run_id` is the hash of the rest."""
-    versions = {"python": platform.python_version()}
+    versions: dict[str, str | None] = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
             versions[package] = importlib.metadata.version(package)
