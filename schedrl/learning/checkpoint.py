@@ -42,14 +42,15 @@ def atomic_write(path: Path | str) -> Iterator[Any]:
 def save_arrays(path: Path | str, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:
     """Write named arrays and a JSON header (`format_version` is added) to `path`, atomically."""
     text = json.dumps({"format_version": FORMAT_VERSION, **header}, sort_keys=True)
-    members = {name: np.asarray(array) for name, array in arrays.items()}
+    members: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items()}
     for name, array in members.items():
         if array.dtype == object:
             raise TypeError(
                 f"{name} holds Python objects; a checkpoint takes arrays of numbers, bools and text only"
             )
+    members[HEADER] = np.frombuffer(text.encode(), np.uint8)
     with atomic_write(path) as file:
-        np.savez(file, allow_pickle=False, **{HEADER: np.frombuffer(text.encode(), np.uint8)}, **members)
+        np.savez(file, **members)
 
 
 def load_arrays(path: Path | str, kind: str | None = None) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
