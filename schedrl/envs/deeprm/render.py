@@ -8,7 +8,7 @@ from .settings import DeepRMSettings
 
 SYMBOLS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 CELL = 8  # pixels
-PALETTE = np.array(
+STRONG = np.array(
     [
         [0, 114, 178],
         [230, 159, 0],
@@ -20,6 +20,7 @@ PALETTE = np.array(
     ],
     np.uint8,
 )  # Okabe and Ito: told apart with any colour vision
+PALETTE = np.concatenate([STRONG, STRONG // 2 + 112])
 EMPTY, PAPER, WAITING = (np.array(c, np.uint8) for c in ([235, 235, 235], [255, 255, 255], [90, 90, 90]))
 
 
@@ -74,7 +75,8 @@ def picture(state: State, settings: DeepRMSettings, env: int = 0) -> np.ndarray:
     rows, jobs = state.spec.horizon, state.slot_job[env]
     bands = []
     for r, grid in enumerate(machine_cells(state, env)):
-        panels = [_panel(grid)]
+        narrower = max(state.capacity) - grid.shape[1]
+        panels = [np.pad(_panel(grid), ((0, 0), (0, narrower * CELL), (0, 0)), constant_values=255)]
         for job in jobs:
             block = np.full((rows, settings.max_job_demand), NO_JOB)
             if job != NO_JOB:
