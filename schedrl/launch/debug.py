@@ -1,7 +1,7 @@
 """`--mode debug`: one environment, every step printed, every number checked; to learn from and to find bugs.
 
-The algorithm runs as always, only tiny and eagerly (`plan.DEBUG`; a breakpoint inside the loss works); it sees
-the environment through `Traced`, which prints what passes.
+The algorithm runs as always, only tiny and eagerly (`plan.DEBUG`; a breakpoint inside the loss works) and
+sees the environment through `Traced`, which prints what passes.
 """
 
 from __future__ import annotations

@@ -40,11 +40,7 @@ def run(plan: Plan) -> int:
                 progress.say(f"saved after {budget.decisions:,} decisions; to go on: {resume_command(plan)}")
                 return interrupts.exit_code
             progress.say(f"trained {budget.decisions:,} decisions in {trained.seconds:.0f} s")
-            if yardsticks is not None:
-                evaluate_and_draw(plan, trained.model.policy(), yardsticks.heuristics(), progress.say)
-            if plan.launch.render:
-                render_episode(plan, trained.model.policy())
-            progress.say(f"done; the run is in {plan.folder}")
+            conclude(plan, trained.model.policy(), yardsticks, progress)
             return 0
         except NumericsError as error:
             progress.close()
@@ -54,6 +50,20 @@ def run(plan: Plan) -> int:
             progress.close()
             if yardsticks is not None:
                 yardsticks.close()
+
+
+def conclude(plan: Plan, policy: Any, yardsticks: Yardsticks | None, progress: Progress) -> None:
+    """Evaluate, draw and render what was asked for; the model is saved by now."""
+    try:
+        if yardsticks is not None:
+            evaluate_and_draw(plan, policy, yardsticks.heuristics(), progress.say)
+        if plan.launch.render:
+            render_episode(plan, policy)
+    except KeyboardInterrupt:
+        folder = shlex.quote(str(plan.folder))
+        progress.say(f"the model is saved; to evaluate it: python slow_down_cdf.py --model_dir {folder}")
+        raise
+    progress.say(f"done; the run is in {plan.folder}")
 
 
 def announce(plan: Plan, progress: Progress) -> None:
@@ -110,6 +120,8 @@ def train(
             progress.update(record, yardsticks.means() if yardsticks is not None else {})
             if profiler is not None:
                 profiler.update_done()
+    if not progress.updates:
+        progress.say("the budget was spent already; a larger --total_steps or --num_episodes trains on")
     if profiler is not None:
         progress.say(profiler.close())
     return run

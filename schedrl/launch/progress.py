@@ -56,6 +56,7 @@ class Progress:
         self.recent = Recent()
         self.started = time.monotonic()
         self._first: tuple[float, float] | None = None
+        self.updates = 0
         self._last_line = -math.inf
 
     def say(self, text: str) -> None:
@@ -64,6 +65,7 @@ class Progress:
 
     def update(self, record: Record, yardsticks: Mapping[str, float]) -> None:
         """Take in the record of an update; show it when a line is due."""
+        self.updates += 1
         self.recent.add(record)
         now = time.monotonic()
         self._first = self._first or (now, self.budget.progress)
@@ -123,6 +125,7 @@ class LiveProgress(Progress):
 
     def update(self, record: Record, yardsticks: Mapping[str, float]) -> None:
         """Take in the record of an update and redraw."""
+        self.updates += 1
         self.recent.add(record)
         self._first = self._first or (time.monotonic(), self.budget.progress)
         self.show(record, yardsticks)

@@ -17,8 +17,6 @@ from schedrl.settings import Resolved, Settings, UserError
 from schedrl.settings.values import show
 
 BUDGET = ("total_steps", "num_episodes")
-HARMLESS = ("threads", "kernel", "check_numerics")
-"""Settings that by design change no result."""
 
 
 def holds_run(folder: Path) -> bool:
@@ -82,7 +80,7 @@ def _laid_over(
     except UserError as error:
         raise UserError(f"{folder / 'run.json'} is not of this version ({error}); train anew") from None
     changes = {name: value for name, value in changes.items() if value != getattr(settings, name)}
-    free = {name: value for name, value in changes.items() if name in BUDGET + HARMLESS}
+    free = {name: value for name, value in changes.items() if name in BUDGET}
     wrong = [
         _difference(name, changes[name], getattr(settings, name)) for name in changes.keys() - free.keys()
     ]
