@@ -25,7 +25,8 @@ class Observer:
     def __init__(self, settings: DeepRMSettings, spec: Spec) -> None:
         self.settings, self.spec = settings, spec
         self._write = getattr(self, f"_{settings.representation}")
-        shown = (settings.observe_since_arrival, settings.observe_clock)
+        has_end = settings.termination != "continuing"  # else the clock tells where the window ends, no more
+        shown = (settings.observe_since_arrival, settings.observe_clock and has_end)
         idle = settings.idle_limit or BUILT_IN_IDLE_SCALE
         self._scale = np.array(
             [settings.max_job_duration, settings.max_track_since_new, idle, spec.sequence_length, *shown],

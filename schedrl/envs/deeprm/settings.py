@@ -45,15 +45,15 @@ class DeepRMSettings(DeepRMJobs):
 
     mask: Literal["fits_now", "physics"] = "fits_now"
     """Legal slots: jobs that fit from now on; or all that the physics would book."""
-    idle_limit: int | None = 0
+    idle_limit: int | None = None
     """Steps in a row that the machine may stand idle while a visible job could start. None: no limit."""
 
     representation: Literal["slots", "compact", "image", "state"] = "slots"
     """What is observed: structured; the original's vector; the original's picture; complete and unscaled."""
     observe_since_arrival: bool = True
     """Show the time since the last arrival (representation "slots")."""
-    observe_clock: bool = False
-    """Show the time and whether arrivals are over (representation "slots")."""
+    observe_clock: bool = True
+    """Show the time and whether arrivals are over (representation "slots"); never where they go on for ever."""
     image_dtype: Literal["uint8", "float32"] = "uint8"
     """Numbers of the picture: bytes (255 = occupied) or floats (1 = occupied)."""
     image_colours: bool = False
