@@ -56,6 +56,8 @@ def conclude(plan: Plan, policy: Any, yardsticks: Yardsticks | None, progress: P
     """Evaluate, draw and render what was asked for; the model is saved by now."""
     try:
         if yardsticks is not None:
+            if not yardsticks.means():
+                progress.say("waiting for the heuristics' tuning to end")
             evaluate_and_draw(plan, policy, yardsticks.heuristics(), progress.say)
         if plan.launch.render:
             render_episode(plan, policy)
