@@ -86,15 +86,6 @@ def announce(plan: Plan, progress: Progress) -> None:
     progress.say(f"{verb} {' or '.join(limits)}; seed {plan.launch.seed}; {where}")
 
 
-def kernels_are_cold() -> bool:
-    """Tell whether the simulator must be compiled first (no cache of these sources on this machine)."""
-    import numba
-
-    from schedrl.sim import jit  # noqa: F401  (it chooses the folder of the cache)
-
-    return not Path(numba.config.CACHE_DIR).is_dir()
-
-
 def train(
     plan: Plan,
     budget: Budget,
