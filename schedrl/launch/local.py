@@ -31,9 +31,8 @@ def run(plan: Plan) -> int:
     announce(plan, progress)
     with Interrupts(progress.say) as interrupts:
         try:
-            cold = kernels_are_cold()
             yardsticks = None if plan.launch.no_eval else Yardsticks(plan.launch.env, plan.environment)
-            trained = train(plan, budget, progress, interrupts, yardsticks, cold)
+            trained = train(plan, budget, progress, interrupts, yardsticks)
             progress.close()
             interrupts.on_stop = None
             if interrupts.exit_code:
@@ -92,16 +91,13 @@ def train(
     progress: Progress,
     interrupts: Interrupts,
     yardsticks: Yardsticks | None,
-    cold: bool,
 ) -> Run:
     """Train to the end of the budget or to a signal; return the run with its model."""
     from schedrl.learning.tf_setup import tensorflow
 
     progress.say("loading TensorFlow")
     tensorflow(seed=plan.launch.seed)
-    progress.say(
-        "compiling the simulator (first run only, about 20 s)" if cold else "preparing the simulator"
-    )
+    progress.say("preparing the simulator (compiles where that wasn't done before, about 20 s)")
     env = make_env(plan)
     profiler = Profiler(Path(plan.folder) / "profile") if plan.launch.profile and plan.folder else None
     progress.say("learning; the first update includes tracing its graph (about 5 s)")

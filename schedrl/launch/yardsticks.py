@@ -20,7 +20,9 @@ from schedrl.evaluation.evaluate import RULE as RULE_MODE
 SEED = 0
 """Of validation and test sequences: every run is measured on the same ones, whatever its own seed."""
 SHOWN = ("sjf", "tetris", "sjf_hold")
-"""Those that a learning curve is shown against; the others idle beside startable jobs, or are hopeless."""
+"""Those that a learning curve is always shown against."""
+IDLING = ("tsl", "defer")
+"""Shown only where the agent may idle as they do; the bare Packer is hopeless."""
 
 
 class Yardsticks:
@@ -46,7 +48,8 @@ class Yardsticks:
         """Return name -> mean over validation sequences of their mean slowdown, once known; else nothing."""
         if self._found is None and self._child.poll() is not None:
             self._read()
-        return {name: found["mean"] for name, found in (self._found or {}).items() if name in SHOWN}
+        shown = SHOWN + (IDLING if self._environment.idle_limit is None else ())
+        return {name: found["mean"] for name, found in (self._found or {}).items() if name in shown}
 
     def heuristics(self) -> dict[str, Any]:
         """Return name -> tuned heuristic."""
