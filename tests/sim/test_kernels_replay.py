@@ -5,6 +5,7 @@ import pytest
 import replay
 from kernels import KERNELS, KernelAdapter
 
+from schedrl import heuristics
 from schedrl.envs.deeprm.clusters import Clusters
 from schedrl.envs.deeprm.colours import Colours
 from schedrl.envs.deeprm.settings import PRESETS, DeepRMSettings
@@ -92,3 +93,31 @@ def test_picture_in_the_original_colours(kernel):
                 np.testing.assert_array_equal(colours.paint(clusters.observe()["image"][0]), golden)
                 pictures += 1
     assert pictures > 5
+
+
+RULES = {"SJF": ("sjf", {}), "Packer": ("packer", {}), "PackerSJF0.5": ("tetris", {"knob": 0.5})}
+
+
+def test_fused_heuristics_schedule_as_the_original_agents(golden, kernel):
+    """Whole compiled episodes end with the job table of the original's SJF, Packer and mix of both."""
+    number = 0
+    for name, episode in replay.golden_episodes(golden):
+        if episode["policy"] not in RULES:
+            continue
+        rule, numbers = RULES[episode["policy"]]
+        own = {
+            "num_job_slots": golden["config"]["num_nw"],
+            "termination": episode["ending"],
+            "kernel": kernel,
+        }
+        own |= {"episode_max_length": 20_000, "representation": "state"}
+        settings = DeepRMSettings.from_dict(PRESETS["deeprm-original"] | own)
+        jobs = from_steps(np.array(episode["seq_len"]), np.array(episode["seq_size"]))
+        outcome = heuristics.get(rule, **numbers).run(settings, jobs)
+        columns = ("arrival_time", "start_time", "finish_time", "duration")
+        table = np.stack([outcome.jobs()[column] for column in columns], axis=1)
+        assert table[outcome.jobs()["legacy_id"] >= 0].tolist() == episode["jobs"], name
+        assert outcome.decisions[0] == len(episode["actions"]), name
+        assert outcome.ret[0] == pytest.approx(sum(episode["rewards"]), abs=1e-9), name
+        number += 1
+    assert number > 30

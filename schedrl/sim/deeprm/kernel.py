@@ -306,10 +306,10 @@ def _ending(spec, ints):
 
 @leaf
 def mean_slowdown(at, ints):
-    """Return the mean slowdown of the jobs that came, unfinished and dropped ones up to now; NaN if none."""
+    """Return the mean slowdown of the jobs that came, those not finished up to now; NaN if none came."""
     total, count = 0.0, 0
     for j in range(ints[NEXT_JOB]):
-        if ints[at.start + j] >= DROPPED:
+        if ints[at.start + j] != SKIPPED and ints[at.duration + j] > 0:
             finish = ints[at.finish + j]
             until = finish if 0 <= finish <= ints[TIME] else ints[TIME]
             total += (until - ints[at.arrival + j]) / ints[at.duration + j]
