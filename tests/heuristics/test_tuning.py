@@ -16,7 +16,7 @@ KNOWN = {
 }
 """Mean slowdown of fresh 50-step episodes without the job of step 0, measured before this project."""
 WITHIN = {"packer": 0.1}
-"""Relative tolerance where it is not 5 %: Packer's mean varies most between sequences, and the known one comes
+"""Relative tolerance where it is not 5 %: Packer's mean varies most between sequences; the known one comes
 from fewer (the original program's own 100 sequences give 5.08 and 12.8)."""
 
 
