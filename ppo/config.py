@@ -50,4 +50,6 @@ PRESETS: dict[str, dict[str, Any]] = {
     # The flat network needs a shorter horizon than the slot-shared one (docs/algorithms/ppo.md).
     "ppo-mlp": {"network": "mlp", "gamma": 0.97, "gae_lambda": 0.9},
     "ppo-image": {"network": "image", "gamma": 0.97, "gae_lambda": 0.9},
+    # Below 0.99 the cost of a job held back for hundreds of steps is out of sight (docs/algorithms/ppo.md).
+    "ppo-steady": {"gamma": 0.998, "total_steps": 5_000_000},
 }

@@ -129,6 +129,14 @@ PRESETS: dict[str, dict[str, Any]] = {
     # The paper's Fig. 6 and Fig. 5 loads.
     "deeprm-70": {"arrival_rate": 0.38},
     "deeprm-130": {"arrival_rate": 0.7},
+    # Arrivals never stop: what an operator has. Beside it set a load (0.5 to 0.65) and the preset ppo-steady.
+    "deeprm-steady": {
+        "termination": "continuing",
+        "sequence_length": 1000,
+        "backlog_size": 10_000,
+        "idle_limit": 0,
+        "load": 0.5,
+    },
 }
 
 
