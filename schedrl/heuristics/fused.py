@@ -89,7 +89,7 @@ def fuse(rule: Callable) -> tuple[Batch, Callable]:
     # Copies of global functions, as Numba keeps no closures over compiled functions on disk.
     keep = rule.__module__.startswith(__package__)
     names, suffix = {**globals(), "rule": rule}, f"{rule.__module__}.{rule.__qualname__}".replace(".", "_")
-    names["episode"] = leaf(cache=keep)(_copy(episode, names, suffix))
+    names["episode"] = leaf(_copy(episode, names, suffix), cache=keep)
     loop = Batch(_copy(episodes.serial, names, suffix), cache=keep)
     return loop, njit(cache=keep)(_copy(choose, names, suffix))
 

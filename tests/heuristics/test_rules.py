@@ -5,6 +5,7 @@ import pytest
 
 from schedrl import heuristics, registry
 from schedrl.envs.deeprm import DeepRMSettings, play
+from schedrl.heuristics import tuning
 from schedrl.heuristics.fused import fuse
 from schedrl.heuristics.rules import built_in
 from schedrl.settings import UserError
@@ -177,7 +178,7 @@ def test_random_fused_is_alike(name):
     assert (fused.finish == same.finish).all()
     assert (fused.finish != rule.run(settings, jobs, seed=2).finish).any()
     assert (played.finish == play(rule, settings, jobs, seed=1).finish).all()
-    means = [heuristics.tuning.mean_slowdown(outcome) for outcome in (fused, played)]
+    means = [tuning.mean_slowdown(outcome) for outcome in (fused, played)]
     assert means[0] == pytest.approx(means[1], rel=0.02)
 
 

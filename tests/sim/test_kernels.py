@@ -10,7 +10,7 @@ from kernels import KERNELS, KernelAdapter, kernels_for, sequences_of
 
 from schedrl.sim.deeprm.reference import ReferencePhysics, ReferenceSimulator
 
-LIMIT = 60  # decisions of a property test's episode
+LIMIT = 80  # decisions of a property test's episode
 
 
 @st.composite
@@ -47,13 +47,14 @@ def any_physics(draw):
 
 
 @st.composite
-def any_jobs(draw, physics, most=25):
+def any_jobs(draw, physics, most=40):
     """Draw jobs, several to a step, some that can never run, and the number of arrival steps."""
     steps = draw(st.integers(1, 14))
+    durations = st.integers(1, draw(st.sampled_from([1, 3, physics.horizon + 2])))
     demand = st.tuples(
         *(st.integers(0, units + draw(st.sampled_from([0, 0, 1]))) for units in physics.capacity)
     )
-    job = st.tuples(st.integers(0, steps - 1), st.integers(1, physics.horizon + 2), demand)
+    job = st.tuples(st.integers(0, steps - 1), durations, demand)
     return draw(st.lists(job, max_size=most)), steps
 
 
@@ -100,8 +101,11 @@ def test_kernels_do_what_the_reference_does(case):
     for _ in range(LIMIT):
         if reference.terminated or reference.truncated:
             break
-        # Mostly slots: many bookings are what makes a difference.
-        action = int(rng.integers(physics.num_slots + 1))
+        # Mostly legal ones: many bookings are what makes a difference.
+        anything = rng.random() < 0.3
+        action = int(
+            rng.choice(np.arange(physics.num_slots + 1) if anything else reference.action_mask().nonzero()[0])
+        )
         reward, terminated, truncated = reference.step(action)
         total += reward
         for kernel in kernels:
