@@ -11,7 +11,7 @@ from schedrl.envs import IDS
 from schedrl.envs.probes import PROBES
 
 SINGLE = {
-    "deeprm": {"sequence_length": 12},
+    "deeprm": {"sequence_length": 12, "idle_limit": 0},
     "deeprm original": {"preset": "deeprm-original", "sequence_length": 12, "representation": "compact"},
     "deeprm small": {
         "num_job_slots": 2,

@@ -26,7 +26,7 @@ THREE_JOBS = ([2, 1, 2], [[1, 2], [2, 1], [1, 1]])
 
 
 def tiny(workload=THREE_JOBS, **changes):
-    return DeepRMEnv(workload=workload, **(TINY | {"representation": "compact"} | changes))
+    return DeepRMEnv(workload=workload, **(TINY | {"representation": "compact", "idle_limit": 0} | changes))
 
 
 # ---- By hand ----------------------------------------------------------------------------------------

@@ -53,7 +53,7 @@ class DeepRMSettings(DeepRMJobs):
     observe_since_arrival: bool = True
     """Show the time since the last arrival (representation "slots")."""
     observe_clock: bool = True
-    """Show the time and whether arrivals are over (representation "slots"); never where they go on for ever."""
+    """Show the time and whether arrivals are over (representation "slots"), unless they go on for ever."""
     image_dtype: Literal["uint8", "float32"] = "uint8"
     """Numbers of the picture: bytes (255 = occupied) or floats (1 = occupied)."""
     image_colours: bool = False
