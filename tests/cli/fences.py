@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("*/README.md")})
+PAGES = sorted({*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("[a-z]*/README.md")})
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ def prose(page: Path) -> str:
 
 
 def commands(page: Path) -> list[tuple[int, str]]:
-    """List (line, command) of the shell blocks, continued lines joined, comments cut off."""
+    """List (line, command) of the shell blocks, comments cut off, and of the commands within the text."""
     found = []
     for block in blocks(page):
         if block.language in ("sh", "bash"):
@@ -43,4 +43,7 @@ def commands(page: Path) -> list[tuple[int, str]]:
                 command = re.sub(r"(^|\s+)#.*", "", line).strip()
                 if command:
                     found.append((block.line + offset, command))
+    whole, text = page.read_text(encoding="utf-8"), prose(page)
+    for code in re.findall(r"`((?:\.venv/bin/)?python3? [^`]+)`", text):
+        found.append((whole.count("\n", 0, whole.index(code)) + 1, " ".join(code.split())))
     return found

@@ -1,4 +1,4 @@
-"""docs/extending.md from top to bottom in a copy of the project: files written, diffs applied, commands run."""
+"""docs/extending.md from top to bottom in a copy of the project: write files, apply diffs, run commands."""
 
 import os
 import shutil
