@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numba import prange
 
-from schedrl.sim.deeprm import kernel, observe
-from schedrl.sim.deeprm.state import DECISIONS, ENDED
+from schedrl.sim.deeprm import kernel
+from schedrl.sim.deeprm.state import DECISIONS, ENDED, RUNNING, SINCE_ARRIVAL, TIME
 from schedrl.sim.jit import Batch, borrowed, leaf, njit
 
 from .rules import View, built_in
@@ -29,34 +29,33 @@ def uniform(seed, env, decision):
 
 
 @leaf
-def episode(spec, at, ints, reals, words, parameters, seed, env, mask, slots, demand, free, scalars):
-    """Play one environment to the end of its episode."""
-    startable, duration, arrival = mask[: spec.num_slots], slots[0], slots[1]
+def episode(spec, at, ints, reals, words, parameters, seed, env, mask):
+    """Play one environment to the end of its episode; the rule reads the state where it lies."""
+    slots, resources = spec.num_slots, spec.num_resources
+    jobs = ints[at.queue : at.queue + slots * (1 + resources)].reshape(slots, 1 + resources)
+    free = ints[at.free : at.free + resources * spec.horizon].reshape(resources, spec.horizon)
+    arrival, startable = ints[at.came : at.came + slots], mask[:slots]
     while ints[ENDED] == 0:
         kernel.legal_actions(spec, at, ints, words, mask)
         if spec.mask_physics:
-            startable = mask[spec.num_slots + 1 :]
-        observe.decision_state(
-            spec, at, ints, words, mask, startable, duration, demand, arrival, free, scalars
-        )
+            startable = mask[slots + 1 :]
+            for slot in range(slots):
+                startable[slot] = kernel.fits_now(spec, at, ints, words, slot)
         view = View(
-            startable, duration, demand, arrival, free, scalars[0], scalars[1], scalars[2], scalars[5] > 0,
-            uniform(seed, env, ints[DECISIONS]),
+            startable, jobs[:, 0], jobs[:, 1:], arrival, free, ints[TIME], ints[SINCE_ARRIVAL],
+            ints[RUNNING], mask[slots], uniform(seed, env, ints[DECISIONS]),
         )  # fmt: skip
         kernel.step(spec, at, ints, reals, words, rule(view, parameters))
 
 
 @Batch
-def episodes(spec, at, ints, reals, words, parameters, seed, masks, slots, demand, free, scalars):
-    """Play every environment to the end of its episode."""
+def episodes(physics, layout, ints, reals, words, parameters, seed, masks):
+    """Play every environment to the end of its episode; masks [N, 2 S + 1] is scratch."""
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
-    masks, slots, demand = borrowed(masks), borrowed(slots), borrowed(demand)
-    free, scalars, parameters = borrowed(free), borrowed(scalars), borrowed(parameters)
+    masks, parameters = borrowed(masks), borrowed(parameters)
     for n in prange(ints.shape[0]):
-        episode(
-            spec, at, ints[n], reals[n], words[n], parameters, seed, n,
-            masks[n], slots[n], demand[n], free[n], scalars[n],
-        )  # fmt: skip
+        spec, at = kernel.opened(physics, layout)
+        episode(spec, at, ints[n], reals[n], words[n], parameters, seed, n, masks[n])
 
 
 @njit
@@ -81,7 +80,7 @@ def fuse(rule: Callable) -> tuple[Batch, Callable]:
     """Return the two loops over a rule, compiled when first called; of this folder's rules, kept on disk.
 
     Returns:
-        `episodes(spec, *state.arrays, parameters, seed, scratch...)` plays every environment to its end;
+        `episodes(*state.arrays, parameters, seed, masks)` plays every environment to its end;
         `choose(views..., parameters, actions)` answers a batch of observations.
     """
     if rule is built_in:
@@ -97,14 +96,6 @@ def fuse(rule: Callable) -> tuple[Batch, Callable]:
 def play_rule(rule: Callable, clusters: Any, parameters: np.ndarray, seed: int = 0) -> None:
     """Play every environment of `clusters` (see `schedrl.envs.deeprm.clusters`) to the end of its episode."""
     spec, n = clusters.spec, clusters.state.num_envs
-    scratch = (
-        np.zeros((n, 2 * spec.num_slots + 1), bool),
-        np.zeros((n, 2, spec.num_slots), np.int32),
-        np.zeros((n, spec.num_slots, spec.num_resources), np.int32),
-        np.zeros((n, spec.num_resources, 1), np.int32),
-        np.zeros((n, 6), np.int32),
-    )
+    masks = np.zeros((n, 2 * spec.num_slots + 1), bool)
     loop = fuse(rule)[0]
-    loop(
-        spec, *clusters.state.arrays, parameters, np.uint64(seed), *scratch, threads=clusters.settings.threads
-    )
+    loop(*clusters.state.arrays, parameters, np.uint64(seed), masks, threads=clusters.settings.threads)

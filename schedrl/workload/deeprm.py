@@ -143,16 +143,14 @@ class DeepRMJobs(Settings):
             sizes = Bimodal.scaled(self.max_job_duration, self.max_job_demand)
             short = rng.random(steps) < SHORT_CHANCE
             durations = np.where(short, sizes.short.draw(rng, steps), sizes.long.draw(rng, steps))
-            dominates = rng.integers(resources, size=steps)[:, None] == np.arange(resources)
-            demands = np.where(
-                dominates,
-                sizes.dominant.draw(rng, steps * resources).reshape(-1, resources),
-                sizes.other.draw(rng, steps * resources).reshape(-1, resources),
-            )
+            dominant = np.arange(0, steps * resources, resources) + rng.integers(resources, size=steps)
+            large = sizes.dominant.draw(rng, steps * resources)
+            demands = sizes.other.draw(rng, steps * resources)
+            demands[dominant] = large[dominant]
         else:
             durations = Bounds(1, self.max_job_duration).draw(rng, steps)
-            demands = Bounds(1, self.max_job_demand).draw(rng, steps * resources).reshape(-1, resources)
+            demands = Bounds(1, self.max_job_demand).draw(rng, steps * resources)
         durations *= arrives
-        demands *= arrives[:, None]
+        demands *= np.repeat(arrives, resources)
         shape = (num_sequences, self.sequence_length)
         return durations.reshape(shape), demands.reshape(*shape, resources)

@@ -50,6 +50,7 @@ class KernelAdapter:
         """Keep the physics; jobs come with `reset` or `load`."""
         self.physics, self.kernel = physics, kernel
         self.everyone, self.rewards = np.arange(1), np.zeros(1)
+        self.told = (self.rewards, np.zeros((4, 1)), np.zeros(1, bool), np.zeros(1, bool))
 
     def reset(self, durations: np.ndarray, demands: np.ndarray) -> None:
         """Start on these jobs."""
@@ -59,11 +60,11 @@ class KernelAdapter:
         """Start on these jobs."""
         self.spec = spec_of(self.physics, jobs.steps, self.kernel)
         self.state = State(self.spec, tuple(self.physics.capacity), 1, jobs.arrival.shape[1])
-        batch.load(self.spec, *self.state.arrays, self.everyone, np.zeros(1, np.int64), *jobs[:3])
+        batch.load(*self.state.arrays, self.everyone, np.zeros(1, np.int64), *jobs[:3])
 
     def step(self, action: int) -> tuple[float, bool, bool]:
         """Take one decision."""
-        batch.step(self.spec, *self.state.arrays, np.array([action]), self.rewards)
+        batch.step(*self.state.arrays, np.array([action]), *self.told)
         ended = self.state.column(ENDED)[0]
         return float(self.rewards[0]), ended == TERMINATED, ended == TRUNCATED
 
@@ -80,7 +81,7 @@ class KernelAdapter:
     def mask(self) -> np.ndarray:
         """Return the legal actions."""
         mask = np.zeros((1, self.spec.num_slots + 1), bool)
-        batch.legal_actions(self.spec, *self.state.arrays, self.everyone, mask)
+        batch.legal_actions(*self.state.arrays, self.everyone, mask)
         return mask[0]
 
     def compact(self) -> np.ndarray:
@@ -88,7 +89,7 @@ class KernelAdapter:
         spec = self.spec
         size = spec.horizon * (1 + spec.num_resources) + spec.num_slots * (1 + spec.num_resources) + 1
         mask, out = np.zeros((1, spec.num_slots + 1), bool), np.full((1, size), np.nan, np.float32)
-        batch.compact(spec, *self.state.arrays, self.everyone, mask, out)
+        batch.compact(*self.state.arrays, self.everyone, mask, out)
         assert (mask[0] == self.mask()).all()
         return out[0]
 
@@ -100,7 +101,7 @@ class KernelAdapter:
         mask, out = np.zeros((1, spec.num_slots + 1), bool), np.full((1, spec.horizon, width), 7, dtype)
         one = 255 if dtype is np.uint8 else 1
         scale = np.array([physics.max_job_demand, physics.max_track_since_new, one])
-        batch.image(spec, *self.state.arrays, self.everyone, mask, scale, out)
+        batch.image(*self.state.arrays, self.everyone, mask, scale, out)
         assert (mask[0] == self.mask()).all()
         return out[0]
 

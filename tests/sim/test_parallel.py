@@ -53,15 +53,15 @@ def test_threads_change_nothing(kind, representation):
         for name, array in serial.get_state().items():
             np.testing.assert_array_equal(array, parallel.get_state()[name])
     assert serial.ended.any()
-    masks, summaries = np.zeros((2, NUM_ENVS, 11), bool), np.zeros((2, NUM_ENVS, 3))
+    masks, summaries = np.zeros((2, NUM_ENVS, 11), bool), np.zeros((2, 5, NUM_ENVS))
     for threads in (1, 2):
-        state = (serial.spec, *serial.state.arrays, serial.everyone)
+        state = (*serial.state.arrays, serial.everyone)
         batch.legal_actions(*state, masks[threads - 1], threads=threads)
         batch.summary(*state, summaries[threads - 1], threads=threads)
     np.testing.assert_array_equal(masks[0], masks[1])
     np.testing.assert_array_equal(masks[0], serial.observe()["action_mask"])
     np.testing.assert_array_equal(summaries[0], summaries[1])
-    np.testing.assert_array_equal(summaries[0][:, 0], serial.outcome().ret)
+    np.testing.assert_array_equal(summaries[0][0], serial.outcome().ret)
 
 
 @pytest.mark.parametrize("name", ["random_legal", pytest.param("sjf", marks=pytest.mark.slow)])

@@ -13,7 +13,7 @@ from schedrl.sim.deeprm.kernel import check_actions
 from schedrl.sim.deeprm.outcome import Outcome, outcome_of
 from schedrl.sim.deeprm.sequences import Sequences, padded
 from schedrl.sim.deeprm.spec import Spec, make_spec
-from schedrl.sim.deeprm.state import ENDED, State
+from schedrl.sim.deeprm.state import ENDED, TERM_NAMES, State
 
 from .observation import Observer
 from .settings import DeepRMSettings
@@ -48,7 +48,10 @@ def spec_of(settings: DeepRMSettings, sequence_length: int | None = None) -> Spe
 
 
 class Clusters:
-    """N clusters, each with a job sequence of its own of at most `max_jobs` jobs."""
+    """N clusters, each with a job sequence of its own of at most `max_jobs` jobs.
+
+    `rewards` [N], `terms` [4, N] (TERM_NAMES), `terminated` and `truncated` [N] tell of the last step.
+    """
 
     def __init__(
         self, settings: DeepRMSettings, num_envs: int, max_jobs: int, sequence_length: int | None = None
@@ -58,7 +61,8 @@ class Clusters:
         self.state = State(self.spec, settings.capacities, num_envs, max_jobs)
         self.observer = Observer(settings, self.spec)
         self.everyone = np.arange(num_envs)
-        self._rewards = np.zeros(num_envs)
+        self.rewards, self.terms = np.zeros(num_envs), np.zeros((len(TERM_NAMES), num_envs))
+        self.terminated, self.truncated = np.zeros(num_envs, bool), np.zeros(num_envs, bool)
 
     @property
     def ended(self) -> np.ndarray:
@@ -69,7 +73,7 @@ class Clusters:
         """Start new episodes in the environments `envs` [K] with the K job sequences given."""
         jobs = padded(jobs, self.state.layout.jobs)
         batch.load(
-            self.spec, *self.state.arrays, envs, numbers, jobs.arrival, jobs.duration, jobs.demand,
+            *self.state.arrays, envs, numbers, jobs.arrival, jobs.duration, jobs.demand,
             threads=self.settings.threads,
         )  # fmt: skip
 
@@ -79,9 +83,10 @@ class Clusters:
         Raises:
             ValueError: actions that are not N whole numbers, or one outside 0..S.
         """
-        actions = check_actions(actions, len(self._rewards), self.spec.num_slots)
-        batch.step(self.spec, *self.state.arrays, actions, self._rewards, threads=self.settings.threads)
-        return self._rewards
+        actions = check_actions(actions, len(self.rewards), self.spec.num_slots)
+        written = (self.rewards, self.terms, self.terminated, self.truncated)
+        batch.step(*self.state.arrays, actions, *written, threads=self.settings.threads)
+        return self.rewards
 
     def observe(self, envs: np.ndarray | None = None, out: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the observations of `envs` [K] (default: all), in `out` where it is given."""
@@ -89,9 +94,9 @@ class Clusters:
         return self.observer.write(self.state, envs, out)
 
     def summary(self, envs: np.ndarray) -> np.ndarray:
-        """Return [K, 3] the return, the decisions and the mean slowdown so far of `envs` [K]."""
-        out = np.zeros((len(envs), 3))
-        batch.summary(self.spec, *self.state.arrays, envs, out)
+        """Return `batch.SUMMARY` of the environments `envs` [K] in their columns of [5, N]; 0 elsewhere."""
+        out = np.zeros((len(batch.SUMMARY), len(self.everyone)))
+        batch.summary(*self.state.arrays, envs, out)
         return out
 
     def outcome(self) -> Outcome:

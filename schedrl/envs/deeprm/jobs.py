@@ -42,7 +42,7 @@ class StreamedJobs:
             self._first = first // BLOCK * BLOCK
             count = -(-(last + 1 - self._first) // BLOCK) * BLOCK
             self._ready = padded(from_steps(*self._stream.take(self._first, count)), self.max_jobs)
-        return self._ready.rows(numbers - self._first)
+        return self._ready.rows(slice(first - self._first, last + 1 - self._first))
 
 
 class GivenJobs:

@@ -28,9 +28,10 @@ class Observer:
         has_end = settings.termination != "continuing"  # else the clock tells where the window ends, no more
         shown = (settings.observe_since_arrival, settings.observe_clock and has_end)
         idle = settings.idle_limit or BUILT_IN_IDLE_SCALE
+        full = [settings.max_job_duration, settings.max_track_since_new, idle, spec.sequence_length]
+        full += [np.log1p(max(1, settings.backlog_size))]
         self._scale = np.array(
-            [settings.max_job_duration, settings.max_track_since_new, idle, spec.sequence_length, *shown],
-            float,
+            [*np.reciprocal(full), *shown, *np.reciprocal(settings.capacities, dtype=float)]
         )
         one = 255 if settings.image_dtype == "uint8" else 1
         self._image_scale = np.array([settings.max_job_demand, settings.max_track_since_new, one], np.int64)
@@ -94,21 +95,15 @@ class Observer:
 
     def _slots(self, state: State, envs: np.ndarray, out: dict[str, np.ndarray]) -> None:
         leaves = (out["cluster"], out["queue"], out["backlog"])
-        batch.slots(
-            self.spec, *state.arrays, envs, out[MASK], self._scale, *leaves, threads=self.settings.threads
-        )
+        batch.slots(*state.arrays, envs, out[MASK], self._scale, *leaves, threads=self.settings.threads)
 
     def _compact(self, state: State, envs: np.ndarray, out: dict[str, np.ndarray]) -> None:
-        batch.compact(
-            self.spec, *state.arrays, envs, out[MASK], out["compact"], threads=self.settings.threads
-        )
+        batch.compact(*state.arrays, envs, out[MASK], out["compact"], threads=self.settings.threads)
 
     def _image(self, state: State, envs: np.ndarray, out: dict[str, np.ndarray]) -> None:
         arguments = (envs, out[MASK], self._image_scale, out["image"])
-        batch.image(self.spec, *state.arrays, *arguments, threads=self.settings.threads)
+        batch.image(*state.arrays, *arguments, threads=self.settings.threads)
 
     def _state(self, state: State, envs: np.ndarray, out: dict[str, np.ndarray]) -> None:
         leaves = [out[name] for name in self._shapes]
-        batch.decision_state(
-            self.spec, *state.arrays, envs, out[MASK], *leaves, threads=self.settings.threads
-        )
+        batch.decision_state(*state.arrays, envs, out[MASK], *leaves, threads=self.settings.threads)

@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from schedrl.sim.deeprm.outcome import Outcome
-from schedrl.sim.deeprm.state import SEQUENCE, TERM_NAMES, TERMINATED, TIME, TRUNCATED
+from schedrl.sim.deeprm.state import TERM_NAMES
 
 from . import render
 from .clusters import Clusters
@@ -97,16 +97,15 @@ class DeepRMVectorEnv(VectorEnv):
         """
         if not self._started:
             raise ValueError("no episodes are going on; call reset() before the first step()")
-        rewards = self.clusters.step(actions).copy()
-        ended = self.clusters.ended
-        terminated, truncated = ended == TERMINATED, ended == TRUNCATED
-        infos: dict[str, Any] = {
-            "reward_terms": dict(zip(TERM_NAMES, self.clusters.state.terms.T.copy(), strict=True))
-        }
-        done = np.flatnonzero(ended)
+        clusters = self.clusters
+        clusters.step(actions)
+        told = (clusters.rewards, clusters.terminated, clusters.truncated, clusters.terms)
+        rewards, terminated, truncated, terms = (np.copy(one) for one in told) if self._copy else told
+        infos: dict[str, Any] = {"reward_terms": dict(zip(TERM_NAMES, terms, strict=True))}
+        done = np.flatnonzero(terminated | truncated)
         if done.size:
             self._finish(done, infos)
-            self.clusters.load(done, *self._jobs.next(done.size))
+            clusters.load(done, *self._jobs.next(done.size))
         return self._observe(), rewards, terminated, truncated, infos
 
     def _observe(self) -> dict[str, np.ndarray]:
@@ -114,19 +113,16 @@ class DeepRMVectorEnv(VectorEnv):
 
     def _finish(self, done: np.ndarray, infos: dict[str, Any]) -> None:
         final = self.clusters.observe(done)
+        observations = np.empty(self.num_envs, object)
+        for row, env in enumerate(done.tolist()):
+            observations[env] = {name: leaf[row] for name, leaf in final.items()}
         flags = np.zeros(self.num_envs, bool)
         flags[done] = True
-        infos["final_obs"] = np.full(self.num_envs, None, object)
-        for row, env in enumerate(done):
-            infos["final_obs"][env] = {name: leaf[row] for name, leaf in final.items()}
-        summary = self.clusters.summary(done)
-        infos["episode"] = {}
-        for column, key in enumerate(EPISODE_KEYS):
-            infos["episode"][key] = np.zeros(self.num_envs)
-            infos["episode"][key][done] = summary[:, column]
-        last = {"time": self.clusters.state.column(TIME), "sequence": self.clusters.state.column(SEQUENCE)}
-        infos["final_info"] = {name: np.where(flags, column, 0) for name, column in last.items()}
-        infos["final_info"] |= {f"_{name}": flags for name in last}
+        *episode, time, sequence = self.clusters.summary(done)
+        last = {"time": time.astype(np.int32), "sequence": sequence.astype(np.int32)}
+        infos["final_obs"] = observations
+        infos["episode"] = dict(zip(EPISODE_KEYS, episode, strict=True))
+        infos["final_info"] = {**last, "_time": flags, "_sequence": flags}
         infos["_final_obs"] = infos["_final_info"] = infos["_episode"] = flags
 
     def render(self) -> tuple[str, ...]:

@@ -9,25 +9,33 @@ from numba import prange
 from schedrl.sim.jit import Batch, borrowed
 
 from . import kernel, observe
-from .state import DECISIONS, ENDED, RETURN, SEQUENCE
+from .state import DECISIONS, ENDED, RETURN, SEQUENCE, TERMINATED, TERMS, TIME, TRUNCATED
+
+SUMMARY = ("return", "decisions", "mean slowdown so far", "time", "number of the sequence")
 
 
 @Batch
-def step(spec, at, ints, reals, words, actions, rewards):
-    """Take one decision in each environment that is not over; rewards [N] of the others become 0."""
+def step(physics, layout, ints, reals, words, actions, rewards, terms, terminated, truncated):
+    """Take one decision, one of 0..S, in each environment that is not over; the others earn nothing.
+
+    Writes rewards [N], terms [4, N] (what the rewards are made of) and whether the episodes are over [N].
+    """
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
     for n in prange(actions.shape[0]):
-        if ints[n, ENDED] == 0:
-            rewards[n] = kernel.step(spec, at, ints[n], reals[n], words[n], actions[n])
-        else:
-            rewards[n] = 0.0
+        spec, at = kernel.opened(physics, layout)
+        going = ints[n, ENDED] == 0
+        rewards[n] = kernel.step(spec, at, ints[n], reals[n], words[n], actions[n]) if going else 0.0
+        for k in range(4):
+            terms[k, n] = reals[n, TERMS + k] if going else 0.0
+        terminated[n], truncated[n] = ints[n, ENDED] == TERMINATED, ints[n, ENDED] == TRUNCATED
 
 
 @Batch
-def load(spec, at, ints, reals, words, envs, numbers, arrival, duration, demand):
+def load(physics, layout, ints, reals, words, envs, numbers, arrival, duration, demand):
     """Give environment envs[k] the k-th row of jobs as sequence number numbers[k], and reset it."""
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
     for k in prange(envs.shape[0]):
+        spec, at = kernel.opened(physics, layout)
         row = ints[envs[k]]
         for j in range(at.jobs):
             row[at.arrival + j] = arrival[k, j]
@@ -39,53 +47,60 @@ def load(spec, at, ints, reals, words, envs, numbers, arrival, duration, demand)
 
 
 @Batch
-def summary(spec, at, ints, reals, words, envs, out):
-    """Write the return, the decisions and the mean slowdown so far into out [K, 3]."""
+def summary(physics, layout, ints, reals, words, envs, out):
+    """Write SUMMARY of each environment into its column of out [5, N]."""
     for k in prange(envs.shape[0]):
+        spec, at = kernel.opened(physics, layout)
         n = envs[k]
-        out[k, 0] = reals[n, RETURN]
-        out[k, 1] = ints[n, DECISIONS]
-        out[k, 2] = kernel.mean_slowdown(at, ints[n])
+        out[0, n] = reals[n, RETURN]
+        out[1, n] = ints[n, DECISIONS]
+        out[2, n] = kernel.mean_slowdown(at, ints[n])
+        out[3, n] = ints[n, TIME]
+        out[4, n] = ints[n, SEQUENCE]
 
 
 @Batch
-def legal_actions(spec, at, ints, reals, words, envs, masks):
+def legal_actions(physics, layout, ints, reals, words, envs, masks):
     """Write the masks [K, S + 1]."""
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
     masks = borrowed(masks)
     for k in prange(envs.shape[0]):
+        spec, at = kernel.opened(physics, layout)
         n = envs[k]
         kernel.legal_actions(spec, at, ints[n], words[n], masks[k])
 
 
 @Batch
-def compact(spec, at, ints, reals, words, envs, masks, out):
+def compact(physics, layout, ints, reals, words, envs, masks, out):
     """Write masks [K, S + 1] and the compact vectors [K, D]."""
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
     masks, out = borrowed(masks), borrowed(out)
     for k in prange(envs.shape[0]):
+        spec, at = kernel.opened(physics, layout)
         n = envs[k]
         kernel.legal_actions(spec, at, ints[n], words[n], masks[k])
         observe.compact(spec, at, ints[n], out[k])
 
 
 @Batch
-def image(spec, at, ints, reals, words, envs, masks, scale, out):
+def image(physics, layout, ints, reals, words, envs, masks, scale, out):
     """Write masks [K, S + 1] and the pictures [K, H, W]."""
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
     masks, out = borrowed(masks), borrowed(out)
     for k in prange(envs.shape[0]):
+        spec, at = kernel.opened(physics, layout)
         n = envs[k]
         kernel.legal_actions(spec, at, ints[n], words[n], masks[k])
         observe.image(spec, at, ints[n], scale, out[k])
 
 
 @Batch
-def slots(spec, at, ints, reals, words, envs, masks, scale, cluster, queue, backlog):
+def slots(physics, layout, ints, reals, words, envs, masks, scale, cluster, queue, backlog):
     """Write masks [K, S + 1] and the structured observation."""
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
     masks, cluster, queue, backlog = borrowed(masks), borrowed(cluster), borrowed(queue), borrowed(backlog)
     for k in prange(envs.shape[0]):
+        spec, at = kernel.opened(physics, layout)
         n = envs[k]
         kernel.legal_actions(spec, at, ints[n], words[n], masks[k])
         observe.slots(spec, at, ints[n], words[n], scale, masks[k], cluster[k], queue[k], backlog[k])
@@ -93,11 +108,12 @@ def slots(spec, at, ints, reals, words, envs, masks, scale, cluster, queue, back
 
 @Batch
 def decision_state(
-    spec, at, ints, reals, words, envs, masks, startable, duration, demand, arrival, free, scalars
+    physics, layout, ints, reals, words, envs, masks, startable, duration, demand, arrival, free, scalars
 ):
     """Write masks [K, S + 1] and what rules read."""
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
     for k in prange(envs.shape[0]):
+        spec, at = kernel.opened(physics, layout)
         n, mask = envs[k], masks[k]
         kernel.legal_actions(spec, at, ints[n], words[n], mask)
         observe.decision_state(

@@ -3,7 +3,8 @@
 Bit h of word v of a resource says that at least v units are free in row h of the horizon. Whether a job fits
 is then an AND of one word per resource, the first start a few shifts (a run of `d` set bits is found by
 doubling: AND with itself shifted by 1, 2, 4, ...), and time passes by one shift. The words are an index over
-the counts, kept beside them; they need a horizon of at most 64 rows.
+the counts, kept beside them; they need a horizon of at most 64 rows. A job is given as `want`, the column of
+its slot's duration and demands.
 """
 
 import numpy as np
@@ -28,11 +29,11 @@ def clear(spec, words):
 
 
 @leaf
-def rows_that_fit(spec, at, ints, words, job):
+def rows_that_fit(spec, at, ints, words, want):
     """Return the word of rows in which the job's demand is free."""
     word = ALL
     for r in range(spec.num_resources):
-        demand = ints[at.demand + job * spec.num_resources + r]
+        demand = ints[want + 1 + r]
         if demand > ints[at.capacity + r]:
             return np.uint64(0)
         word &= words[r * (spec.max_capacity + 1) + demand]
@@ -40,17 +41,17 @@ def rows_that_fit(spec, at, ints, words, job):
 
 
 @leaf
-def fits_at_once(spec, at, ints, words, job):
+def fits_at_once(spec, at, ints, words, want):
     """Tell whether the job fits from row 0 to its end."""
-    rows = low_bits(ints[at.duration + job])
-    return (rows_that_fit(spec, at, ints, words, job) & rows) == rows
+    rows = low_bits(ints[want])
+    return (rows_that_fit(spec, at, ints, words, want) & rows) == rows
 
 
 @leaf
-def earliest_start(spec, at, ints, words, job, last):
+def earliest_start(spec, at, ints, words, want, last):
     """Find the first row from which the job fits for its whole duration, -1 if none up to row `last`."""
-    word = rows_that_fit(spec, at, ints, words, job)
-    duration = ints[at.duration + job]
+    word = rows_that_fit(spec, at, ints, words, want)
+    duration = ints[want]
     length = 1
     while 2 * length <= duration:
         word &= word >> np.uint64(length)
@@ -66,11 +67,11 @@ def earliest_start(spec, at, ints, words, job, last):
 
 
 @leaf
-def book(spec, at, ints, words, job, offset):
+def book(spec, at, ints, words, want, offset):
     """Take the job's demand out of rows `offset` to `offset + duration`."""
-    rows = low_bits(ints[at.duration + job]) << np.uint64(offset)
+    rows = low_bits(ints[want]) << np.uint64(offset)
     for r in range(spec.num_resources):
-        demand = ints[at.demand + job * spec.num_resources + r]
+        demand = ints[want + 1 + r]
         capacity = ints[at.capacity + r]
         first = r * (spec.max_capacity + 1)
         if demand > 0:

@@ -8,10 +8,10 @@ and `bitplanes.py` answer where a job fits; all else is here once.
 import numpy as np
 from numpy.typing import ArrayLike
 
-from schedrl.sim.jit import leaf
+from schedrl.sim.jit import leaf, named, njit
 
 from . import bitplanes, counts
-from .spec import CONTINUING, NO_LIMIT, NO_NEW_JOB
+from .spec import CONTINUING, NO_LIMIT, NO_NEW_JOB, Spec
 from .state import (
     BACKLOG,
     BACKLOG_HEAD,
@@ -40,6 +40,7 @@ from .state import (
     TERMS,
     TIME,
     TRUNCATED,
+    Layout,
 )
 
 _counts_earliest, _bits_earliest, _bits_at_once = (
@@ -53,28 +54,43 @@ _counts_advance, _bits_advance, _bits_clear = counts.advance, bitplanes.advance,
 
 
 @leaf
-def fits_now(spec, at, ints, words, job):
-    """Tell whether a job (NO_JOB: no) can start in this step and run to its end."""
-    if job == NO_JOB:
-        return False
-    if ints[at.duration + job] > spec.horizon - (1 if spec.off_by_one else 0):
-        return False
-    if spec.bitplanes:
-        return _bits_at_once(spec, at, ints, words, job)
-    return _first_clash(spec, at, ints, job, 0) < 0
+def opened(physics, layout):
+    """Return the spec and the layout by name, from the plain numbers that `State.arrays` hands over.
+
+    Inside a loop: Numba takes plain tuples into its threads, but no named ones that were made on the way.
+    """
+    return named(Spec, physics), named(Layout, layout)
 
 
 @leaf
-def bookable_at(spec, at, ints, words, job):
-    """Find the row in which the physics would start this job, -1 if it would not."""
+def wanted(spec, at, slot):
+    """Return the column of the duration and demands of the job in a slot."""
+    return at.queue + slot * (1 + spec.num_resources)
+
+
+@leaf
+def fits_now(spec, at, ints, words, slot):
+    """Tell whether the job in a slot (empty: no) can start in this step and run to its end."""
+    want = wanted(spec, at, slot)
+    if ints[want] == 0 or ints[want] > spec.horizon - (1 if spec.off_by_one else 0):
+        return False
+    if spec.bitplanes:
+        return _bits_at_once(spec, at, ints, words, want)
+    return _first_clash(spec, at, ints, want, 0) < 0
+
+
+@leaf
+def bookable_at(spec, at, ints, words, slot):
+    """Find the row in which the physics would start the job in a slot, -1 if it would not (or no job)."""
     if not spec.allow_reservation:
-        return 0 if fits_now(spec, at, ints, words, job) else -1
-    last = spec.horizon - ints[at.duration + job] - (1 if spec.off_by_one else 0)
-    if last < 0:
+        return 0 if fits_now(spec, at, ints, words, slot) else -1
+    want = wanted(spec, at, slot)
+    last = spec.horizon - ints[want] - (1 if spec.off_by_one else 0)
+    if ints[want] == 0 or last < 0:
         return -1
     if spec.bitplanes:
-        return _bits_earliest(spec, at, ints, words, job, last)
-    return _counts_earliest(spec, at, ints, job, last)
+        return _bits_earliest(spec, at, ints, words, want, last)
+    return _counts_earliest(spec, at, ints, want, last)
 
 
 @leaf
@@ -82,12 +98,11 @@ def legal_actions(spec, at, ints, words, mask):
     """Write which actions are legal into `mask` [S + 1], the no-op last."""
     startable = False
     for slot in range(spec.num_slots):
-        job = ints[at.slot + slot]
-        now = fits_now(spec, at, ints, words, job)
+        now = fits_now(spec, at, ints, words, slot)
         startable |= now
         mask[slot] = now
-        if spec.mask_physics and spec.allow_reservation and not now and job != NO_JOB:
-            mask[slot] = bookable_at(spec, at, ints, words, job) >= 0
+        if spec.mask_physics and spec.allow_reservation and not now:
+            mask[slot] = bookable_at(spec, at, ints, words, slot) >= 0
     limited = spec.idle_limit != NO_LIMIT and startable and ints[RUNNING] == 0
     mask[spec.num_slots] = not limited or ints[IDLE_RUN] < spec.idle_limit
 
@@ -106,10 +121,12 @@ def reset(spec, at, ints, reals, words):
         if ints[at.duration + j] > 0:
             reals[at.weight + j] = 1.0 if spec.count_jobs else 1.0 / ints[at.duration + j]
     ints[at.slot : at.slot + spec.num_slots] = NO_JOB
+    ints[at.came : at.came + spec.num_slots] = -1
     for r in range(spec.num_resources):
         first = at.free + r * spec.horizon
         ints[first : first + spec.horizon] = ints[at.capacity + r]
-    ints[at.finishing : at.finishing + spec.horizon + 1] = 0
+    ints[at.left : at.left + spec.horizon] = 0
+    ints[at.queue : at.queue + spec.num_slots * (1 + spec.num_resources)] = 0
     if spec.bitplanes:
         _bits_clear(spec, words)
     # A job pays in every step from its arrival on; those of step 0 pay for it in the first step that passes.
@@ -147,12 +164,11 @@ def _admit(spec, at, ints, reals):
             continue
         ints[SINCE_ARRIVAL] = 0
         if ints[OCCUPIED] < spec.num_slots:
-            slot = at.slot
-            while ints[slot] != NO_JOB:
+            slot = 0
+            while ints[at.slot + slot] != NO_JOB:
                 slot += 1
-            ints[slot] = job
+            _place(spec, at, ints, reals, slot, job)
             ints[OCCUPIED] += 1
-            reals[SLOTS_WEIGHT] += reals[at.weight + job]
         elif ints[BACKLOG] < spec.backlog_size:
             if ints[BACKLOG] == 0:
                 ints[BACKLOG_HEAD] = job
@@ -165,30 +181,42 @@ def _admit(spec, at, ints, reals):
 
 
 @leaf
+def _place(spec, at, ints, reals, slot, job):
+    """Put a job into a slot."""
+    ints[at.slot + slot] = job
+    ints[at.came + slot] = ints[at.arrival + job]
+    want = wanted(spec, at, slot)
+    ints[want] = ints[at.duration + job]
+    for r in range(spec.num_resources):
+        ints[want + 1 + r] = ints[at.demand + job * spec.num_resources + r]
+    reals[SLOTS_WEIGHT] += reals[at.weight + job]
+
+
+@leaf
 def step(spec, at, ints, reals, words, action):
-    """Take one decision. Return the reward; ENDED says whether and how the episode is over.
+    """Take one decision, one of 0..S. Return the reward; ENDED says whether and how the episode is over.
 
     An empty slot, a job that cannot be booked and the no-op all let time pass.
     """
     ints[DECISIONS] += 1
     if action < spec.num_slots:
-        job = ints[at.slot + action]
-        if job != NO_JOB:
-            offset = bookable_at(spec, at, ints, words, job)
-            if offset >= 0:
-                _book(spec, at, ints, reals, words, action, offset)
-                reals[TERMS : TERMS + 4] = 0.0
-                return 0.0
+        offset = bookable_at(spec, at, ints, words, action)
+        if offset >= 0:
+            _book(spec, at, ints, reals, words, action, offset)
+            reals[TERMS : TERMS + 4] = 0.0
+            return 0.0
     return _pass_time(spec, at, ints, reals, words)
 
 
 @leaf
 def _book(spec, at, ints, reals, words, slot, offset):
-    job = ints[at.slot + slot]
-    _counts_book(spec, at, ints, job, offset)
+    job, want = ints[at.slot + slot], wanted(spec, at, slot)
+    _counts_book(spec, at, ints, want, offset)
     if spec.bitplanes:
-        _bits_book(spec, at, ints, words, job, offset)
-    finish = ints[TIME] + offset + ints[at.duration + job]
+        _bits_book(spec, at, ints, words, want, offset)
+    for h in range(at.left, at.left + offset + ints[want]):
+        ints[h] += 1
+    finish = ints[TIME] + offset + ints[want]
     ints[at.start + job] = ints[TIME] + offset
     ints[at.finish + job] = finish
     ints[at.booking + job] = ints[BOOKED]
@@ -197,27 +225,27 @@ def _book(spec, at, ints, reals, words, slot, offset):
         ints[at.run_list + ints[RUNNING]] = job
     ints[RUNNING] += 1
     weight = reals[at.weight + job]
-    ring = finish % (spec.horizon + 1)
-    ints[at.finishing + ring] += 1
-    reals[at.finishing_weight + ring] += weight
+    reals[at.finishing_weight + finish % (spec.horizon + 1)] += weight
     reals[RUNNING_WEIGHT] += weight
     reals[SLOTS_WEIGHT] -= weight
-    _refill(at, ints, reals, slot)
+    _refill(spec, at, ints, reals, slot)
     if ints[OCCUPIED] == 0:
         reals[SLOTS_WEIGHT] = 0.0  # no rounding error outlives an empty queue
 
 
 @leaf
-def _refill(at, ints, reals, slot):
+def _refill(spec, at, ints, reals, slot):
     """Move the head of the backlog into the slot that was freed."""
     if ints[BACKLOG] == 0:
         ints[at.slot + slot] = NO_JOB
+        ints[at.came + slot] = -1
+        want = wanted(spec, at, slot)
+        ints[want : want + 1 + spec.num_resources] = 0
         ints[OCCUPIED] -= 1
         return
     job = ints[BACKLOG_HEAD]
-    ints[at.slot + slot] = job
+    _place(spec, at, ints, reals, slot, job)
     ints[BACKLOG] -= 1
-    reals[SLOTS_WEIGHT] += reals[at.weight + job]
     reals[BACKLOG_WEIGHT] -= reals[at.weight + job]
     if ints[BACKLOG] == 0:
         reals[BACKLOG_WEIGHT] = 0.0
@@ -258,7 +286,7 @@ def _pass_time(spec, at, ints, reals, words):
 @leaf
 def _any_fits_now(spec, at, ints, words):
     for slot in range(spec.num_slots):  # noqa: SIM110 - Numba compiles no generators here
-        if fits_now(spec, at, ints, words, ints[at.slot + slot]):
+        if fits_now(spec, at, ints, words, slot):
             return True
     return False
 
@@ -269,11 +297,10 @@ def _retire(spec, at, ints, reals):
     if spec.lingering:
         _retire_as_original(at, ints, reals)
     else:
-        ring = ints[TIME] % (spec.horizon + 1)
-        ints[RUNNING] -= ints[at.finishing + ring]
-        reals[RUNNING_WEIGHT] -= reals[at.finishing_weight + ring]
-        ints[at.finishing + ring] = 0
-        reals[at.finishing_weight + ring] = 0.0
+        ints[RUNNING] = ints[at.left]
+        ring = at.finishing_weight + ints[TIME] % (spec.horizon + 1)
+        reals[RUNNING_WEIGHT] -= reals[ring]
+        reals[ring] = 0.0
     if ints[RUNNING] == 0:
         reals[RUNNING_WEIGHT] = 0.0
 
@@ -317,6 +344,15 @@ def mean_slowdown(at, ints):
     return total / count if count else np.nan
 
 
+@njit
+def first_outside(actions, num_slots):
+    """Return the place of the first action that is none of 0..S, -1 if all are."""
+    for n in range(actions.shape[0]):
+        if actions[n] < 0 or actions[n] > num_slots:
+            return n
+    return -1
+
+
 def check_actions(actions: ArrayLike, num_envs: int, num_slots: int) -> np.ndarray:
     """Return the actions as int64 [num_envs]; the kernels take nothing else and look at nothing twice.
 
@@ -328,10 +364,10 @@ def check_actions(actions: ArrayLike, num_envs: int, num_slots: int) -> np.ndarr
         raise ValueError(
             f"actions must be {num_envs} whole numbers, got {actions.dtype} of shape {list(actions.shape)}"
         )
-    wrong = (actions < 0) | (actions > num_slots)
-    if wrong.any():
-        env = int(np.argmax(wrong))
+    actions = np.ascontiguousarray(actions, np.int64)
+    wrong = first_outside(actions, num_slots)
+    if wrong >= 0:
         raise ValueError(
-            f"action {int(actions[env])} of environment {env} is outside 0..{num_slots} ({num_slots} = no-op)"
+            f"action {actions[wrong]} of environment {wrong} is outside 0..{num_slots} ({num_slots} = no-op)"
         )
-    return actions.astype(np.int64, copy=False)
+    return actions

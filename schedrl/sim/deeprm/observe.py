@@ -15,8 +15,8 @@ import numpy as np
 
 from schedrl.sim.jit import leaf
 
-from .kernel import fits_now
-from .state import BACKLOG, IDLE_RUN, NO_JOB, RUNNING, SINCE_ARRIVAL, TIME
+from .kernel import fits_now, wanted
+from .state import BACKLOG, IDLE_RUN, RUNNING, SINCE_ARRIVAL, TIME
 
 QUEUE_FEATURES = (
     "present",
@@ -32,36 +32,14 @@ SCALARS = ("time", "since_arrival", "running", "backlog", "idle_run", "noop_lega
 
 @leaf
 def compact(spec, at, ints, out):
-    """Write the original's vector."""
-    horizon, k = spec.horizon, spec.horizon
+    """Write the original's vector: the state keeps it in this very order."""
+    size = out.shape[0] - 1
+    shown = ints[at.left : at.left + size]
+    for k in range(size):
+        out[k] = shown[k]
+    out[size] = ints[BACKLOG]
     if spec.lingering:
         _left_as_original(spec, at, ints, out)
-    else:
-        left = ints[RUNNING]
-        ring = ints[TIME] % (horizon + 1)
-        for h in range(horizon):
-            left -= ints[at.finishing + ring]
-            out[h] = left
-            ring = ring + 1 if ring < horizon else 0
-    first = ints[TIME] % horizon
-    for r in range(spec.num_resources):
-        row = at.free + r * horizon
-        for h in range(first, horizon):
-            out[k + h - first] = ints[row + h]
-        for h in range(first):
-            out[k + horizon - first + h] = ints[row + h]
-        k += horizon
-    for s in range(spec.num_slots):
-        job = ints[at.slot + s]
-        if job == NO_JOB:
-            for i in range(spec.num_resources + 1):
-                out[k + i] = 0
-        else:
-            out[k] = ints[at.duration + job]
-            for r in range(spec.num_resources):
-                out[k + 1 + r] = ints[at.demand + job * spec.num_resources + r]
-        k += spec.num_resources + 1
-    out[k] = ints[BACKLOG]
 
 
 @leaf
@@ -88,21 +66,18 @@ def image(spec, at, ints, scale, out):
     out[:] = 0
     left = 0
     for r in range(spec.num_resources):
-        row = ints[TIME] % spec.horizon
         capacity = ints[at.capacity + r]
         for h in range(spec.horizon):
             # Bookings take the leftmost free cells, so the cells in use are always the first ones.
-            for c in range(left, left + capacity - ints[at.free + r * spec.horizon + row]):
+            for c in range(left, left + capacity - ints[at.free + r * spec.horizon + h]):
                 out[h, c] = one
-            row = row + 1 if row < spec.horizon - 1 else 0
         left += capacity
         for s in range(spec.num_slots):
-            job = ints[at.slot + s]
-            if job != NO_JOB:
-                width = min(ints[at.demand + job * spec.num_resources + r], slot_width)
-                for h in range(min(ints[at.duration + job], spec.horizon)):
-                    for c in range(left, left + width):
-                        out[h, c] = one
+            want = wanted(spec, at, s)
+            width = min(ints[want + 1 + r], slot_width)
+            for h in range(min(ints[want], spec.horizon)):
+                for c in range(left, left + width):
+                    out[h, c] = one
             left += slot_width
     backlog_width = -(-spec.backlog_size // spec.horizon)
     for k in range(ints[BACKLOG]):
@@ -115,61 +90,53 @@ def slots(spec, at, ints, words, scale, mask, cluster, queue, backlog):
     """Write the structured observation, scaled to about [0, 1].
 
     Writes `cluster` [H, R], the free share, `queue` [S, 6 + R] and `backlog` [7]; reads `mask` [S + 1], the
-    legal actions, and `scale` [6]: longest duration; steps of time since arrival, of idle run and of the
-    clock at which each reads 1; whether the time since the last arrival and the clock are shown (0 or 1).
+    legal actions, and `scale` [7 + R]: reciprocals (divisions are what takes longest here) of the longest
+    duration, of the steps of time since arrival, of idle run and of the clock at which each reads 1, and of
+    log(1 + full backlog); whether time since arrival and clock are shown (0 or 1); reciprocal capacities.
     """
-    row = ints[TIME] % spec.horizon
-    for h in range(spec.horizon):
-        for r in range(spec.num_resources):
-            cluster[h, r] = ints[at.free + r * spec.horizon + row] / ints[at.capacity + r]
-        row = row + 1 if row < spec.horizon - 1 else 0
+    for r in range(spec.num_resources):
+        row = at.free + r * spec.horizon
+        for h in range(spec.horizon):
+            cluster[h, r] = ints[row + h] * scale[7 + r]
     for s in range(spec.num_slots):
-        job = ints[at.slot + s]
-        if job == NO_JOB:
+        want = wanted(spec, at, s)
+        duration = ints[want]
+        if duration == 0:
             queue[s] = 0
             continue
-        duration = ints[at.duration + job]
         queue[s, 0] = 1
-        queue[s, 1] = duration / scale[0]
+        queue[s, 1] = duration * scale[0]
         queue[s, 2] = 1 / duration
-        queue[s, 3] = fits_now(spec, at, ints, words, job) if spec.mask_physics else mask[s]
+        queue[s, 3] = fits_now(spec, at, ints, words, s) if spec.mask_physics else mask[s]
         alignment = 0.0
         for r in range(spec.num_resources):
-            share = ints[at.demand + job * spec.num_resources + r] / ints[at.capacity + r]
+            share = ints[want + 1 + r] * scale[7 + r]
             queue[s, 6 + r] = share
             alignment += share * cluster[0, r]
         queue[s, 4] = alignment / spec.num_resources
-        queue[s, 5] = min(1.0, (ints[TIME] - ints[at.arrival + job]) / (4 * scale[0]))
-    backlog[0] = np.log1p(ints[BACKLOG]) / np.log1p(max(1, spec.backlog_size))
+        queue[s, 5] = min(1.0, (ints[TIME] - ints[at.came + s]) * (0.25 * scale[0]))
+    backlog[0] = np.log1p(ints[BACKLOG]) * scale[4] if ints[BACKLOG] > 0 else 0.0
     backlog[1] = min(2.0, ints[RUNNING] / spec.num_slots)
     backlog[2] = ints[RUNNING] == 0
-    backlog[3] = min(1.0, ints[IDLE_RUN] / scale[2])
-    backlog[4] = scale[4] * min(1.0, ints[SINCE_ARRIVAL] / scale[1])
-    backlog[5] = scale[5] * min(1.0, ints[TIME] / scale[3])
-    backlog[6] = scale[5] * (ints[TIME] >= spec.sequence_length - 1)
+    backlog[3] = min(1.0, ints[IDLE_RUN] * scale[2])
+    backlog[4] = scale[5] * min(1.0, ints[SINCE_ARRIVAL] * scale[1])
+    backlog[5] = scale[6] * min(1.0, ints[TIME] * scale[3])
+    backlog[6] = scale[6] * (ints[TIME] >= spec.sequence_length - 1)
 
 
 @leaf
 def decision_state(spec, at, ints, words, mask, startable, duration, demand, arrival, free, scalars):
     """Write what a rule reads: visible jobs [S], free units [R, rows from now on], and SCALARS [6]."""
-    row = ints[TIME] % spec.horizon
     for h in range(free.shape[1]):
         for r in range(spec.num_resources):
-            free[r, h] = ints[at.free + r * spec.horizon + row]
-        row = row + 1 if row < spec.horizon - 1 else 0
+            free[r, h] = ints[at.free + r * spec.horizon + h]
     for s in range(spec.num_slots):
-        job = ints[at.slot + s]
-        if job == NO_JOB:
-            startable[s] = False
-            duration[s] = 0
-            arrival[s] = -1
-            demand[s] = 0
-            continue
-        startable[s] = fits_now(spec, at, ints, words, job) if spec.mask_physics else mask[s]
-        duration[s] = ints[at.duration + job]
-        arrival[s] = ints[at.arrival + job]
+        want = wanted(spec, at, s)
+        startable[s] = fits_now(spec, at, ints, words, s) if spec.mask_physics else mask[s]
+        duration[s] = ints[want]
+        arrival[s] = ints[at.came + s]
         for r in range(spec.num_resources):
-            demand[s, r] = ints[at.demand + job * spec.num_resources + r]
+            demand[s, r] = ints[want + 1 + r]
     scalars[0] = ints[TIME]
     scalars[1] = ints[SINCE_ARRIVAL]
     scalars[2] = ints[RUNNING]

@@ -49,20 +49,23 @@ def from_steps(durations: np.ndarray, demands: np.ndarray) -> Sequences:
     durations, demands = _whole("durations", durations), _whole("demands", demands)
     if durations.ndim == 1:
         durations, demands = durations[None], demands[None]
-    if durations.ndim != 2 or demands.ndim != 3 or demands.shape[:2] != durations.shape:
+    if durations.ndim != 2 or demands.shape[:-1] != durations.shape or not durations.shape[1]:
         raise UserError(
             f"durations must be [sequences, T] and demands [sequences, T, resources], "
             f"got {list(durations.shape)} and {list(demands.shape)}"
         )
     present = durations > 0
-    num_jobs = max(1, int(present.sum(axis=1).max(initial=0)))
-    # A stable sort of "absent" puts the arrivals first and keeps their order.
-    order = np.argsort(~present, axis=1, kind="stable")[:, :num_jobs]
-    taken = np.take_along_axis(present, order, axis=1)
+    counts = present.sum(axis=1)
+    num_jobs = max(1, int(counts.max(initial=0)))
+    # Jobs move to the left in order of arrival: both masks list them alike, sequence by sequence.
+    filled = np.arange(num_jobs) < counts[:, None]
+    source = np.zeros(filled.shape, np.int64)
+    source[filled] = np.flatnonzero(present)
+    rows = demands.reshape(-1, demands.shape[2])
     return Sequences(
-        arrival=np.where(taken, order, NEVER).astype(np.int32),
-        duration=np.take_along_axis(durations, order, axis=1).astype(np.int32),
-        demand=np.take_along_axis(demands, order[:, :, None], axis=1).astype(np.int32),
+        arrival=np.where(filled, source % durations.shape[1], NEVER).astype(np.int32),
+        duration=np.where(filled, durations.ravel().take(source), 0).astype(np.int32),
+        demand=np.where(filled[:, :, None], rows.take(source, axis=0), 0).astype(np.int32),
         steps=durations.shape[1],
     )
 
@@ -106,11 +109,13 @@ def padded(sequences: Sequences, num_jobs: int) -> Sequences:
 
 def _whole(name: str, values: np.ndarray) -> np.ndarray:
     values = np.asarray(values)
-    rounded = np.rint(values)
-    if not np.array_equal(rounded, values):
-        raise UserError(
-            f"{name} must be whole numbers for DeepRM, got {values[rounded != values][0]}; round first"
-        )
-    if (rounded < 0).any():
-        raise UserError(f"{name} must not be negative, got {rounded.min():g}")
-    return rounded.astype(np.int64)
+    if values.dtype.kind not in "iu":
+        rounded = np.rint(values)
+        if not np.array_equal(rounded, values):
+            raise UserError(
+                f"{name} must be whole numbers for DeepRM, got {values[rounded != values][0]}; round first"
+            )
+        values = rounded
+    if values.size and values.min() < 0:
+        raise UserError(f"{name} must not be negative, got {values.min():g}")
+    return values

@@ -7,6 +7,9 @@ by the constants and the `Layout` below; everybody else reads `State`, whose pro
 Times are steps of the episode; a job is known by its index in the environment's own sequence. Where jobs
 overflow the slots they wait in arrival order, and a slot is refilled the moment it is freed, so the backlog
 is always the run of jobs from BACKLOG_HEAD to NEXT_JOB (less the dropped ones): it needs no storage.
+
+What is observed (booked jobs left, free units, jobs in the slots) is kept as it is shown, one block behind
+another with row 0 = now: observing copies, and a time step moves a few dozen numbers down by a row.
 """
 
 from typing import NamedTuple
@@ -34,18 +37,20 @@ class Layout(NamedTuple):
 
     jobs: int  # J
     capacity: int  # R integers
+    slot: int  # S: job in each slot, NO_JOB = empty
+    came: int  # S: step in which that job arrived, -1 = empty
+    left: int  # H: booked jobs that finish later than now + h
+    free: int  # R x H units
+    queue: int  # S x (1 + R): duration and demands of the job in each slot, 0 = empty
     arrival: int  # J
     duration: int  # J
     demand: int  # J x R
     start: int  # J, or a value below 0 that says why there is none
     finish: int  # J
     booking: int  # J: order in which jobs were booked
-    slot: int  # S: job in each slot, NO_JOB = empty
-    free: int  # R x H units, row (time + h) modulo H
-    finishing: int  # H + 1: jobs booked, by finish time modulo H + 1
     run_list: int  # J in booking order, only with the lingering quirk
     num_ints: int
-    finishing_weight: int  # H + 1 reals
+    finishing_weight: int  # H + 1 reals: weight of the jobs booked, by finish time modulo H + 1
     weight: int  # J reals: 1 / duration, or 1
     num_reals: int
     num_words: int  # R x (largest capacity + 1): bit h of word v = row h has v units free
@@ -56,15 +61,17 @@ def layout_of(spec: Spec, max_jobs: int) -> Layout:
     jobs, resources, horizon = max(1, max_jobs), spec.num_resources, spec.horizon
     blocks = {
         "capacity": resources,
+        "slot": spec.num_slots,
+        "came": spec.num_slots,
+        "left": horizon,
+        "free": resources * horizon,
+        "queue": spec.num_slots * (1 + resources),
         "arrival": jobs,
         "duration": jobs,
         "demand": jobs * resources,
         "start": jobs,
         "finish": jobs,
         "booking": jobs,
-        "slot": spec.num_slots,
-        "free": resources * horizon,
-        "finishing": horizon + 1,
         "run_list": jobs if spec.lingering else 0,
     }
     ends = (INT_HEADER + np.cumsum(list(blocks.values()))).tolist()
@@ -86,6 +93,7 @@ class State:
     def __init__(self, spec: Spec, capacity: tuple[int, ...], num_envs: int, max_jobs: int) -> None:
         self.spec = spec
         self.layout = layout_of(spec, max_jobs)
+        self.numbers = (tuple(spec), tuple(self.layout))
         self.ints = np.zeros((num_envs, self.layout.num_ints), np.int32)
         self.reals = np.zeros((num_envs, self.layout.num_reals))
         self.words = np.zeros((num_envs, self.layout.num_words), np.uint64)
@@ -94,8 +102,8 @@ class State:
 
     @property
     def arrays(self) -> tuple:
-        """What kernels take after the spec: layout, integers, reals, words."""
-        return self.layout, self.ints, self.reals, self.words
+        """What loops over clusters take first: spec and layout as plain numbers, integers, reals, words."""
+        return *self.numbers, self.ints, self.reals, self.words
 
     @property
     def num_envs(self) -> int:
@@ -147,11 +155,8 @@ class State:
 
     @property
     def free(self) -> np.ndarray:
-        """[N, R, H] free units now and in the rows ahead (a copy, in order of time)."""
-        spec = self.spec
-        rows = (self.ints[:, TIME, None] + np.arange(spec.horizon)) % spec.horizon
-        free = self._block(self.layout.free, spec.num_resources, spec.horizon)
-        return np.take_along_axis(free, rows[:, None, :], axis=2)
+        """[N, R, H] free units now and in the rows ahead."""
+        return self._block(self.layout.free, self.spec.num_resources, self.spec.horizon)
 
     @property
     def terms(self) -> np.ndarray:
