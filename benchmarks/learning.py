@@ -1,10 +1,11 @@
-"""Does PPO learn? Every load, idle limit and seed trained by the launcher and held against the strong rules.
+"""Does PPO learn? Every load, idle limit and seed trained by the launcher, held against the strong rules.
 
-    python -m benchmarks learning --out results/learning [--loads 0.38,0.7] [--idle_limits 0,none] [--seeds 0,1,2]
+    python -m benchmarks learning --out results/learning --loads 0.38,0.7 --idle_limits 0,none --seeds 0,1,2
 
 Each row must pass by itself: on the same 2,000 test sequences, every job counted, greedy and sampled, by the
-upper end of the paired 95 % interval. With idle_limit 0: at most 2 % above SJF-hold, below SJF and best Tetris.
-With idling allowed: below SJF-hold, no episode cut off. A row whose folder holds a policy is not trained again.
+upper end of the paired 95 % interval. With idle_limit 0: at most 2 % above SJF-hold, below SJF and the best
+Tetris. With idling allowed: below SJF-hold, no episode cut off. A row whose folder holds a policy is not
+trained again.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ def _show(rows: list[dict[str, Any]], header: bool) -> None:
     for row in rows:
         means = " ".join(f"{row[name]:8.3f}" for name in BASELINES)
         print(
-            f"{row['rate']:<5} {row['idle_limit']:<4} {row['seed']:<4} {row['mode']:<8} {row['mean']:6.3f} {means} "
+            f"{row['rate']:<5} {row['idle_limit']:<4} {row['seed']:<4} {row['mode']:<8} "
+            f"{row['mean']:6.3f} {means} "
             f"{row['mean'] / row['sjf_hold']:8.3f} {row['upper']['sjf_hold']:+10.1%} {row['cut_off']:8d}  "
             f"{'passes' if row['passes'] else 'FAILS'}",
             flush=True,
