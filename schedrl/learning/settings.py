@@ -28,8 +28,7 @@ class LearningSettings(Settings):
     """How the step size goes to 0 over the budget: constant, linear or cosine."""
     entropy_coef: float = 0.003
     """Weight of the entropy bonus (over legal actions only, nats) at the start. Beside an idle machine a step
-    of waiting costs less than a bonus of 0.01 pays, so that the policy waits for ever (docs/algorithms/ppo.md).
-    """
+    of waiting costs less than a bonus of 0.01 pays, so the policy waits for ever (docs/algorithms/ppo.md)."""
     entropy_coef_final: float = 0.0
     """Weight of the entropy bonus at the end of the budget."""
     entropy_schedule: Schedule = "linear"
