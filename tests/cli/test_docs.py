@@ -4,6 +4,7 @@ Nothing heavy: commands are read by the parser of their front door, code that tr
 docs/extending.md has a test of its own.
 """
 
+import importlib
 import importlib.util
 import re
 import shlex
@@ -21,7 +22,8 @@ from schedrl import registry
 from schedrl.evaluation.steady_state import Windows
 from schedrl.launch.plan import make_parser, read_plan
 from schedrl.launch.settings import LaunchSettings
-from schedrl.settings import resolve
+from schedrl.settings import Parser, add_arguments, resolve
+from schedrl.settings.values import show
 
 NAMES = [str(page.relative_to(ROOT)) for page in PAGES]
 COMMANDS = [(name, *command) for name, page in zip(NAMES, PAGES, strict=True) for command in commands(page)]
@@ -82,10 +84,13 @@ def check_module(module, arguments):
     if module == "pip":
         assert all((ROOT / word).exists() for word in arguments if word.endswith(".txt"))
     elif module == "benchmarks":
-        if not (ROOT / "benchmarks" / "__main__.py").exists():
-            pytest.skip("the benchmarks are not here yet")
-        known = (ROOT / "benchmarks" / "__main__.py").read_text(encoding="utf-8")
-        assert all(word in known for word in arguments if not word.startswith("-"))
+        from benchmarks.__main__ import BENCHMARKS
+
+        if arguments:
+            door = importlib.import_module(f"benchmarks.{arguments[0]}")
+            parser, settings = Parser(), getattr(door, BENCHMARKS[arguments[0]][0])
+            add_arguments(parser, settings)
+            resolve([settings], parser.parse_args(arguments[1:]))
     else:
         algorithm, _, door = module.partition(".")
         assert door == "train"
@@ -212,3 +217,33 @@ def test_the_episode_shown_is_the_one_played(capsys):
     assert environment.main([]) == 0
     played = capsys.readouterr().out.splitlines()
     assert {line for line in found[index + 1].text.splitlines() if line.strip() != "..."} <= set(played)
+
+
+# ---- Tables of settings ------------------------------------------------------------------------------------
+
+
+def rows(name, heading):
+    """Yield (setting, default as written) of the tables of a section."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    section = text[text.index(f"\n## {heading}\n") + 1 :].split("\n## ")[0]
+    for line in re.findall(r"^\| (`.*)\|$", section, re.MULTILINE):
+        cells = [cell.strip() for cell in line.split("|")]
+        settings = re.findall(r"`(\w+)`", cells[0].split("(")[0])
+        defaults = re.sub(r"(?<=\d),(?=\d{3})", "", cells[1]).split(", ")
+        yield from zip(settings, defaults, strict=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "heading"), [("docs/algorithms/ppo.md", "Settings"), ("docs/deeprm.md", "The cluster")]
+)
+def test_defaults_in_the_tables_are_the_defaults(name, heading):
+    defaults = registry.get("environment_settings", "deeprm").defaults()
+    defaults |= registry.get("algorithm_settings", "ppo").defaults()
+    found = dict(rows(name, heading))
+    assert len(found) > 5
+    for setting, written in found.items():
+        value = written.split()[0]
+        same = show(defaults[setting]) == value or (
+            re.match(r"[\d.]+(e-?\d+)?$", value) and float(value) == defaults[setting]
+        )
+        assert same, f"{name}: {setting} is {show(defaults[setting])}, not {value}"
