@@ -49,12 +49,12 @@ def episode(spec, at, ints, reals, words, parameters, seed, env, mask):
 
 
 @Batch
-def episodes(physics, layout, ints, reals, words, parameters, seed, masks):
+def episodes(rules, ints, reals, words, parameters, seed, masks):
     """Play every environment to the end of its episode; masks [N, 2 S + 1] is scratch."""
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
     masks, parameters = borrowed(masks), borrowed(parameters)
     for n in prange(ints.shape[0]):
-        spec, at = kernel.opened(physics, layout)
+        spec, at = kernel.opened(rules)
         episode(spec, at, ints[n], reals[n], words[n], parameters, seed, n, masks[n])
 
 

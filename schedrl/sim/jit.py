@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import FunctionType
+from typing import get_type_hints
 
 import numba
 from numba import types
@@ -77,23 +78,35 @@ def borrowed(typingctx, array):  # noqa: ANN001, ANN201, D417
 
 
 @intrinsic
-def named(typingctx, cls, numbers):  # noqa: ANN001, ANN201, D417
-    """View a plain tuple as the NamedTuple `cls`.
+def named(typingctx, cls, numbers, first):  # noqa: ANN001, ANN201, D417
+    """Read a NamedTuple of the class `cls` from the int64 array `numbers`, from place `first` on.
 
-    In calls from Python, Numba recognises plain tuples several times faster than named ones, whose types cost
-    more than a step of a small batch.
+    Its fields are annotated int, float (kept by its bits) or bool. In a call from Python, Numba recognises an
+    array much faster than a NamedTuple, whose type alone costs more than a step of a small batch.
     """
-    alike = isinstance(numbers, types.UniTuple)
+    known = {int: types.int64, float: types.float64, bool: types.boolean}
+    fields = [known[kind] for kind in get_type_hints(cls.instance_class).values()]
+    alike = len(set(fields)) == 1
     made = (
-        types.NamedUniTuple(numbers.dtype, numbers.count, cls.instance_class)
+        types.NamedUniTuple(fields[0], len(fields), cls.instance_class)
         if alike
-        else types.NamedTuple(numbers.types, cls.instance_class)
+        else types.NamedTuple(fields, cls.instance_class)
     )
 
     def codegen(context, builder, signature, args):  # noqa: ANN001, ANN202
-        return args[1]
+        data = make_array(signature.args[1])(context, builder, args[1]).data
+        values = []
+        for k, kind in enumerate(fields):
+            place = builder.add(args[2], args[2].type(k))
+            value = builder.load(builder.gep(data, [place]))
+            if kind is types.float64:
+                value = builder.bitcast(value, context.get_value_type(kind))
+            elif kind is types.boolean:
+                value = builder.icmp_unsigned("!=", value, value.type(0))
+            values.append(value)
+        return context.make_tuple(builder, signature.return_type, values)
 
-    return made(cls, numbers), codegen
+    return made(cls, numbers, types.int64), codegen
 
 
 class Batch:

@@ -60,7 +60,7 @@ class KernelAdapter:
         """Start on these jobs."""
         self.spec = spec_of(self.physics, jobs.steps, self.kernel)
         self.state = State(self.spec, tuple(self.physics.capacity), 1, jobs.arrival.shape[1])
-        batch.load(*self.state.arrays, self.everyone, np.zeros(1, np.int64), *jobs[:3])
+        batch.load(*self.state.arrays, self.everyone, np.zeros(1, np.int64), *jobs[:3], np.zeros((5, 1)))
 
     def step(self, action: int) -> tuple[float, bool, bool]:
         """Take one decision."""

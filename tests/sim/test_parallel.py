@@ -17,7 +17,7 @@ from schedrl.workload.streams import SequenceStream
 
 NUM_ENVS, STEPS = 67, 150
 OBSERVED = {"slots", "compact", "image", "decision_state"}
-BY_OTHERS = {"step", "load", "summary", "legal_actions"}
+BY_OTHERS = {"step", "load", "legal_actions"}
 KINDS = [
     {"kernel": "bitplanes"},
     {"kernel": "counts", "allow_reservation": True, "mask": "physics", "quirks": "all", "idle_limit": None},
@@ -53,15 +53,15 @@ def test_threads_change_nothing(kind, representation):
         for name, array in serial.get_state().items():
             np.testing.assert_array_equal(array, parallel.get_state()[name])
     assert serial.ended.any()
-    masks, summaries = np.zeros((2, NUM_ENVS, 11), bool), np.zeros((2, 5, NUM_ENVS))
+    masks, returns = np.zeros((2, NUM_ENVS, 11), bool), serial.outcome().ret
     for threads in (1, 2):
-        state = (*serial.state.arrays, serial.everyone)
-        batch.legal_actions(*state, masks[threads - 1], threads=threads)
-        batch.summary(*state, summaries[threads - 1], threads=threads)
+        batch.legal_actions(*serial.state.arrays, serial.everyone, masks[threads - 1], threads=threads)
     np.testing.assert_array_equal(masks[0], masks[1])
     np.testing.assert_array_equal(masks[0], serial.observe()["action_mask"])
-    np.testing.assert_array_equal(summaries[0], summaries[1])
-    np.testing.assert_array_equal(summaries[0][0], serial.outcome().ret)
+    jobs = from_steps(*SequenceStream(serial.settings, 4).take(0, NUM_ENVS))
+    left, also = (made.load(made.everyone, made.everyone, jobs) for made in (serial, parallel))
+    np.testing.assert_array_equal(left, also)
+    np.testing.assert_array_equal(left[0], returns)
 
 
 @pytest.mark.parametrize("name", ["random_legal", pytest.param("sjf", marks=pytest.mark.slow)])

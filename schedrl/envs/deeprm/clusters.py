@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from schedrl.sim.deeprm import batch
-from schedrl.sim.deeprm.kernel import check_actions
+from schedrl.sim.deeprm.kernel import SUMMARY, check_actions
 from schedrl.sim.deeprm.outcome import Outcome, outcome_of
 from schedrl.sim.deeprm.sequences import Sequences, padded
 from schedrl.sim.deeprm.spec import Spec, make_spec
@@ -69,13 +69,19 @@ class Clusters:
         """[N] 0 where the episode goes on, else TERMINATED or TRUNCATED; a view."""
         return self.state.column(ENDED)
 
-    def load(self, envs: np.ndarray, numbers: np.ndarray, jobs: Sequences) -> None:
-        """Start new episodes in the environments `envs` [K] with the K job sequences given."""
+    def load(self, envs: np.ndarray, numbers: np.ndarray, jobs: Sequences) -> np.ndarray:
+        """Start new episodes in the environments `envs` [K] with the K job sequences given.
+
+        Returns:
+            `kernel.SUMMARY` of the episodes they were in, each in its column of [5, N], 0 elsewhere.
+        """
+        left = np.zeros((len(SUMMARY), len(self.everyone)))
         jobs = padded(jobs, self.state.layout.jobs)
         batch.load(
-            *self.state.arrays, envs, numbers, jobs.arrival, jobs.duration, jobs.demand,
+            *self.state.arrays, envs, numbers, jobs.arrival, jobs.duration, jobs.demand, left,
             threads=self.settings.threads,
         )  # fmt: skip
+        return left
 
     def step(self, actions: np.ndarray) -> np.ndarray:
         """Take one decision in each environment that goes on; return the rewards [N] (a reused array).
@@ -92,12 +98,6 @@ class Clusters:
         """Return the observations of `envs` [K] (default: all), in `out` where it is given."""
         envs = self.everyone if envs is None else envs
         return self.observer.write(self.state, envs, out)
-
-    def summary(self, envs: np.ndarray) -> np.ndarray:
-        """Return `batch.SUMMARY` of the environments `envs` [K] in their columns of [5, N]; 0 elsewhere."""
-        out = np.zeros((len(batch.SUMMARY), len(self.everyone)))
-        batch.summary(*self.state.arrays, envs, out)
-        return out
 
     def outcome(self) -> Outcome:
         """Return what has become of every job so far."""

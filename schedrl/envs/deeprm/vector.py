@@ -68,6 +68,7 @@ class DeepRMVectorEnv(VectorEnv):
         self.single_action_space = spaces.Discrete(settings.num_actions)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._obs = self.clusters.observer.empty(num_envs)
+        self._terms = dict(zip(TERM_NAMES, self.clusters.terms, strict=True))
         self._started = False
 
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[dict, dict]:
@@ -99,31 +100,37 @@ class DeepRMVectorEnv(VectorEnv):
             raise ValueError("no episodes are going on; call reset() before the first step()")
         clusters = self.clusters
         clusters.step(actions)
-        told = (clusters.rewards, clusters.terminated, clusters.truncated, clusters.terms)
-        rewards, terminated, truncated, terms = (np.copy(one) for one in told) if self._copy else told
-        infos: dict[str, Any] = {"reward_terms": dict(zip(TERM_NAMES, terms, strict=True))}
-        done = np.flatnonzero(terminated | truncated)
+        rewards, terminated, truncated = clusters.rewards, clusters.terminated, clusters.truncated
+        terms = self._terms
+        if self._copy:
+            rewards, terminated, truncated = rewards.copy(), terminated.copy(), truncated.copy()
+            terms = {name: row.copy() for name, row in terms.items()}
+        infos: dict[str, Any] = {"reward_terms": terms}
+        over = terminated | truncated
+        done = np.flatnonzero(over)
         if done.size:
-            self._finish(done, infos)
-            clusters.load(done, *self._jobs.next(done.size))
+            infos |= self._start_anew(done, over)
         return self._observe(), rewards, terminated, truncated, infos
 
     def _observe(self) -> dict[str, np.ndarray]:
         return self.clusters.observe(out=None if self._copy else self._obs)
 
-    def _finish(self, done: np.ndarray, infos: dict[str, Any]) -> None:
+    def _start_anew(self, done: np.ndarray, over: np.ndarray) -> dict[str, Any]:
+        """Start others in place of the episodes that ended, `done` [K] or where `over` [N]; tell of those."""
         final = self.clusters.observe(done)
         observations = np.empty(self.num_envs, object)
         for row, env in enumerate(done.tolist()):
             observations[env] = {name: leaf[row] for name, leaf in final.items()}
-        flags = np.zeros(self.num_envs, bool)
-        flags[done] = True
-        *episode, time, sequence = self.clusters.summary(done)
-        last = {"time": time.astype(np.int32), "sequence": sequence.astype(np.int32)}
-        infos["final_obs"] = observations
-        infos["episode"] = dict(zip(EPISODE_KEYS, episode, strict=True))
-        infos["final_info"] = {**last, "_time": flags, "_sequence": flags}
-        infos["_final_obs"] = infos["_final_info"] = infos["_episode"] = flags
+        left = self.clusters.load(done, *self._jobs.next(done.size))
+        time, sequence = left[len(EPISODE_KEYS) :].astype(np.int32)
+        return {
+            "final_obs": observations,
+            "final_info": {"time": time, "sequence": sequence, "_time": over, "_sequence": over},
+            "episode": dict(zip(EPISODE_KEYS, left, strict=False)),
+            "_final_obs": over,
+            "_final_info": over,
+            "_episode": over,
+        }
 
     def render(self) -> tuple[str, ...]:
         """Return the present state of each environment as text."""

@@ -9,20 +9,18 @@ from numba import prange
 from schedrl.sim.jit import Batch, borrowed
 
 from . import kernel, observe
-from .state import DECISIONS, ENDED, RETURN, SEQUENCE, TERMINATED, TERMS, TIME, TRUNCATED
-
-SUMMARY = ("return", "decisions", "mean slowdown so far", "time", "number of the sequence")
+from .state import ENDED, SEQUENCE, TERMINATED, TERMS, TRUNCATED
 
 
 @Batch
-def step(physics, layout, ints, reals, words, actions, rewards, terms, terminated, truncated):
+def step(rules, ints, reals, words, actions, rewards, terms, terminated, truncated):
     """Take one decision, one of 0..S, in each environment that is not over; the others earn nothing.
 
     Writes rewards [N], terms [4, N] (what the rewards are made of) and whether the episodes are over [N].
     """
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
     for n in prange(actions.shape[0]):
-        spec, at = kernel.opened(physics, layout)
+        spec, at = kernel.opened(rules)
         going = ints[n, ENDED] == 0
         rewards[n] = kernel.step(spec, at, ints[n], reals[n], words[n], actions[n]) if going else 0.0
         for k in range(4):
@@ -31,76 +29,68 @@ def step(physics, layout, ints, reals, words, actions, rewards, terms, terminate
 
 
 @Batch
-def load(physics, layout, ints, reals, words, envs, numbers, arrival, duration, demand):
-    """Give environment envs[k] the k-th row of jobs as sequence number numbers[k], and reset it."""
-    ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
+def load(rules, ints, reals, words, envs, numbers, arrival, duration, demand, left):
+    """Give environment envs[k] the k-th row of jobs as sequence number numbers[k], and reset it.
+
+    Writes SUMMARY of the episode that it leaves into its column of left [5, N].
+    """
+    ints, reals, words, left = borrowed(ints), borrowed(reals), borrowed(words), borrowed(left)
     for k in prange(envs.shape[0]):
-        spec, at = kernel.opened(physics, layout)
-        row = ints[envs[k]]
+        spec, at = kernel.opened(rules)
+        n = envs[k]
+        row = ints[n]
+        kernel.summarise(at, row, reals[n], left[:, n])
         for j in range(at.jobs):
             row[at.arrival + j] = arrival[k, j]
             row[at.duration + j] = duration[k, j]
             for r in range(spec.num_resources):
                 row[at.demand + j * spec.num_resources + r] = demand[k, j, r]
         row[SEQUENCE] = numbers[k]
-        kernel.reset(spec, at, row, reals[envs[k]], words[envs[k]])
+        kernel.reset(spec, at, row, reals[n], words[n])
 
 
 @Batch
-def summary(physics, layout, ints, reals, words, envs, out):
-    """Write SUMMARY of each environment into its column of out [5, N]."""
-    for k in prange(envs.shape[0]):
-        spec, at = kernel.opened(physics, layout)
-        n = envs[k]
-        out[0, n] = reals[n, RETURN]
-        out[1, n] = ints[n, DECISIONS]
-        out[2, n] = kernel.mean_slowdown(at, ints[n])
-        out[3, n] = ints[n, TIME]
-        out[4, n] = ints[n, SEQUENCE]
-
-
-@Batch
-def legal_actions(physics, layout, ints, reals, words, envs, masks):
+def legal_actions(rules, ints, reals, words, envs, masks):
     """Write the masks [K, S + 1]."""
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
     masks = borrowed(masks)
     for k in prange(envs.shape[0]):
-        spec, at = kernel.opened(physics, layout)
+        spec, at = kernel.opened(rules)
         n = envs[k]
         kernel.legal_actions(spec, at, ints[n], words[n], masks[k])
 
 
 @Batch
-def compact(physics, layout, ints, reals, words, envs, masks, out):
+def compact(rules, ints, reals, words, envs, masks, out):
     """Write masks [K, S + 1] and the compact vectors [K, D]."""
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
     masks, out = borrowed(masks), borrowed(out)
     for k in prange(envs.shape[0]):
-        spec, at = kernel.opened(physics, layout)
+        spec, at = kernel.opened(rules)
         n = envs[k]
         kernel.legal_actions(spec, at, ints[n], words[n], masks[k])
         observe.compact(spec, at, ints[n], out[k])
 
 
 @Batch
-def image(physics, layout, ints, reals, words, envs, masks, scale, out):
+def image(rules, ints, reals, words, envs, masks, scale, out):
     """Write masks [K, S + 1] and the pictures [K, H, W]."""
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
     masks, out = borrowed(masks), borrowed(out)
     for k in prange(envs.shape[0]):
-        spec, at = kernel.opened(physics, layout)
+        spec, at = kernel.opened(rules)
         n = envs[k]
         kernel.legal_actions(spec, at, ints[n], words[n], masks[k])
         observe.image(spec, at, ints[n], scale, out[k])
 
 
 @Batch
-def slots(physics, layout, ints, reals, words, envs, masks, scale, cluster, queue, backlog):
+def slots(rules, ints, reals, words, envs, masks, scale, cluster, queue, backlog):
     """Write masks [K, S + 1] and the structured observation."""
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
     masks, cluster, queue, backlog = borrowed(masks), borrowed(cluster), borrowed(queue), borrowed(backlog)
     for k in prange(envs.shape[0]):
-        spec, at = kernel.opened(physics, layout)
+        spec, at = kernel.opened(rules)
         n = envs[k]
         kernel.legal_actions(spec, at, ints[n], words[n], masks[k])
         observe.slots(spec, at, ints[n], words[n], scale, masks[k], cluster[k], queue[k], backlog[k])
@@ -108,12 +98,12 @@ def slots(physics, layout, ints, reals, words, envs, masks, scale, cluster, queu
 
 @Batch
 def decision_state(
-    physics, layout, ints, reals, words, envs, masks, startable, duration, demand, arrival, free, scalars
+    rules, ints, reals, words, envs, masks, startable, duration, demand, arrival, free, scalars
 ):
     """Write masks [K, S + 1] and what rules read."""
     ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
     for k in prange(envs.shape[0]):
-        spec, at = kernel.opened(physics, layout)
+        spec, at = kernel.opened(rules)
         n, mask = envs[k], masks[k]
         kernel.legal_actions(spec, at, ints[n], words[n], mask)
         observe.decision_state(

@@ -34,7 +34,7 @@ def rows_that_fit(spec, at, ints, words, want):
     word = ALL
     for r in range(spec.num_resources):
         demand = ints[want + 1 + r]
-        if demand > ints[at.capacity + r]:
+        if spec.off_by_one and demand > ints[at.capacity + r]:  # elsewhere, such a job was rejected
             return np.uint64(0)
         word &= words[r * (spec.max_capacity + 1) + demand]
     return word

@@ -49,17 +49,18 @@ _counts_earliest, _bits_earliest, _bits_at_once = (
     bitplanes.fits_at_once,
 )
 _first_clash = counts.first_clash
+NUM_PHYSICS = len(Spec._fields)
 _counts_book, _bits_book = counts.book, bitplanes.book
 _counts_advance, _bits_advance, _bits_clear = counts.advance, bitplanes.advance, bitplanes.clear
 
 
 @leaf
-def opened(physics, layout):
-    """Return the spec and the layout by name, from the plain numbers that `State.arrays` hands over.
+def opened(rules):
+    """Return the spec and the layout by name, from the numbers that `State.arrays` hands over.
 
-    Inside a loop: Numba takes plain tuples into its threads, but no named ones that were made on the way.
+    To be called inside a loop over clusters: Numba doesn't take NamedTuples into its threads.
     """
-    return named(Spec, physics), named(Layout, layout)
+    return named(Spec, rules, 0), named(Layout, rules, NUM_PHYSICS)
 
 
 @leaf
@@ -72,7 +73,8 @@ def wanted(spec, at, slot):
 def fits_now(spec, at, ints, words, slot):
     """Tell whether the job in a slot (empty: no) can start in this step and run to its end."""
     want = wanted(spec, at, slot)
-    if ints[want] == 0 or ints[want] > spec.horizon - (1 if spec.off_by_one else 0):
+    # Without the quirk, jobs that are too long or too large were rejected on arrival.
+    if ints[want] == 0 or (spec.off_by_one and ints[want] >= spec.horizon):
         return False
     if spec.bitplanes:
         return _bits_at_once(spec, at, ints, words, want)
@@ -331,6 +333,19 @@ def _ending(spec, ints):
     return TRUNCATED if ints[TIME] > spec.episode_max_length else 0
 
 
+SUMMARY = ("return", "decisions", "mean slowdown so far", "time", "number of the sequence")
+
+
+@leaf
+def summarise(at, ints, reals, out):
+    """Write SUMMARY of the episode so far."""
+    out[0] = reals[RETURN]
+    out[1] = ints[DECISIONS]
+    out[2] = mean_slowdown(at, ints)
+    out[3] = ints[TIME]
+    out[4] = ints[SEQUENCE]
+
+
 @leaf
 def mean_slowdown(at, ints):
     """Return the mean slowdown of the jobs that came, those not finished up to now; NaN if none came."""
@@ -364,7 +379,8 @@ def check_actions(actions: ArrayLike, num_envs: int, num_slots: int) -> np.ndarr
         raise ValueError(
             f"actions must be {num_envs} whole numbers, got {actions.dtype} of shape {list(actions.shape)}"
         )
-    actions = np.ascontiguousarray(actions, np.int64)
+    if actions.dtype != np.int64:
+        actions = actions.astype(np.int64)
     wrong = first_outside(actions, num_slots)
     if wrong >= 0:
         raise ValueError(

@@ -94,6 +94,12 @@ def from_workload(workload: Workload) -> Sequences:
     )
 
 
+def joined(parts: list[Sequences]) -> Sequences:
+    """Put sequences of equal sizes behind one another."""
+    arrival, duration, demand = (np.concatenate(arrays) for arrays in list(zip(*parts, strict=True))[:3])
+    return Sequences(arrival, duration, demand, parts[0].steps)
+
+
 def padded(sequences: Sequences, num_jobs: int) -> Sequences:
     """Widen sequences to `num_jobs` columns by jobs that never come."""
     extra = num_jobs - sequences.arrival.shape[1]

@@ -87,13 +87,19 @@ def layout_of(spec: Spec, max_jobs: int) -> Layout:
     )
 
 
+def numbers_of(*records: NamedTuple) -> np.ndarray:
+    """Lay the numbers of NamedTuples one behind another as int64, a real by its bits, for `jit.named`."""
+    numbers = [number for record in records for number in record]
+    return np.array([np.float64(x).view(np.int64) if isinstance(x, float) else int(x) for x in numbers])
+
+
 class State:
     """The arrays of N clusters. Each property is a view [N, ...] that reads and writes them."""
 
     def __init__(self, spec: Spec, capacity: tuple[int, ...], num_envs: int, max_jobs: int) -> None:
         self.spec = spec
         self.layout = layout_of(spec, max_jobs)
-        self.numbers = (tuple(spec), tuple(self.layout))
+        self.rules = numbers_of(spec, self.layout)
         self.ints = np.zeros((num_envs, self.layout.num_ints), np.int32)
         self.reals = np.zeros((num_envs, self.layout.num_reals))
         self.words = np.zeros((num_envs, self.layout.num_words), np.uint64)
@@ -102,8 +108,8 @@ class State:
 
     @property
     def arrays(self) -> tuple:
-        """What loops over clusters take first: spec and layout as plain numbers, integers, reals, words."""
-        return *self.numbers, self.ints, self.reals, self.words
+        """What loops over clusters take first: spec and layout as one array, integers, reals, words."""
+        return self.rules, self.ints, self.reals, self.words
 
     @property
     def num_envs(self) -> int:
