@@ -1,1 +1,1 @@
-"""Measurements behind the figures in the docs; `python -m benchmarks` lists them."""
+"""Measurements that back the project's claims: `python -m benchmarks`; see the README in this folder."""

@@ -1,0 +1,57 @@
+"""`python -m benchmarks [name] [options]`: run the quick benchmarks, or the one that is named.
+
+`python -m benchmarks NAME --help` lists the options of one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+# Before NumPy or TensorFlow are imported: many threads on small arrays cost more than they give.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+from schedrl.settings import Parser, add_arguments, main_guard, one_of, resolve  # noqa: E402
+
+BENCHMARKS = {
+    "simulator": ("SimulatorBenchmark", "decisions/s of the simulator against plain Python", True),
+    "training": ("TrainingBenchmark", "decisions/s of PPO against MaskablePPO of sb3-contrib", True),
+    "learning": ("LearningBenchmark", "what PPO learns on the paper's episodes, against heuristics", False),
+    "steady_state": ("SteadyStateBenchmark", "the same while arrivals never stop", False),
+}
+"""name -> settings class in the module of that name, what it measures, whether it is quick (minutes)."""
+
+
+@main_guard
+def main(argv: list[str] | None = None) -> int:
+    """Run the named benchmark with its options, or the quick ones one after another."""
+    argv = sys.argv[1:] if argv is None else list(argv)
+    if argv and argv[0] in ("-h", "--help"):
+        print(__doc__.strip(), end="\n\n")
+        for name, (_, text, quick) in BENCHMARKS.items():
+            print(f"  {name:14}{text}{'' if quick else ' (long)'}")
+        return 0
+    if argv and not argv[0].startswith("-"):
+        return _run(one_of("benchmark", argv[0], tuple(BENCHMARKS)), argv[1:])
+    for name, (_, text, quick) in BENCHMARKS.items():
+        if quick:
+            print(f"== {name}: {text}\n", flush=True)
+            _run(name, argv)
+    return 0
+
+
+def _run(name: str, argv: list[str]) -> int:
+    module = importlib.import_module(f"benchmarks.{name}")
+    settings_class, text, _ = BENCHMARKS[name]
+    settings = getattr(module, settings_class)
+    parser = Parser(prog=f"python -m benchmarks {name}", description=f"Measure {text}.")
+    add_arguments(parser, settings)
+    module.run(resolve([settings], parser.parse_args(argv))[settings])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
