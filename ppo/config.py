@@ -12,7 +12,7 @@ class PPOSettings(LearningSettings):
 
     num_steps: int = 64
     """Vector steps per rollout; one update learns from num_envs x num_steps decisions."""
-    num_epochs: int = 4
+    num_epochs: int = 10
     """Passes over each rollout."""
     batch_size: int = 512
     """Decisions per gradient step, nearly: what is learned from is cut into equal parts."""

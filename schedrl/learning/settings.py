@@ -22,11 +22,11 @@ class LearningSettings(Settings):
     """Environments stepped together by one call."""
     gamma: float = 1.0
     """Discount per decision, in [0, 1]. 1 suits episodes that end; steady state wants 0.97-0.99."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 2e-3
     """Adam's step size at the start."""
     learning_rate_schedule: Schedule = "linear"
     """How the step size goes to 0 over the budget: constant, linear or cosine."""
-    entropy_coef: float = 0.003
+    entropy_coef: float = 0.0
     """Weight of the entropy bonus (over legal actions only, nats) at the start. Beside an idle machine a step
     of waiting costs less than a bonus of 0.01 pays, so the policy waits for ever (docs/algorithms/ppo.md)."""
     entropy_coef_final: float = 0.0

@@ -45,8 +45,9 @@ class DeepRMSettings(DeepRMJobs):
 
     mask: Literal["fits_now", "physics"] = "fits_now"
     """Legal slots: jobs that fit from now on; or all that the physics would book."""
-    idle_limit: int | None = None
-    """Steps in a row that the machine may stand idle while a visible job could start. None: no limit."""
+    idle_limit: int | None = 20
+    """Steps in a row that the machine may stand idle while a visible job could start. None: no limit; 0: none
+    at all. 20 leaves room for waiting that pays and keeps a greedy policy from waiting for ever."""
 
     representation: Literal["slots", "compact", "image", "state"] = "slots"
     """What is observed: structured; the original's vector; the original's picture; complete and unscaled."""
