@@ -1,7 +1,7 @@
 """PPO where arrivals never stop, beside SJF and Tetris tuned for each load: mean and P99 over windows.
 
-Episodes that drain reward holding long jobs back; a cluster that runs for ever does not. The policies here are
-trained with the presets deeprm-steady and ppo-steady, one for each load.
+Episodes that drain reward holding long jobs back; a cluster that runs for ever does not. The policies here
+are trained with the presets deeprm-steady and ppo-steady, one for each load.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class PPOSettings(LearningSettings):
     value_clip: float | None = None
     """Clip the value's change to +- this, in scaled rewards; none = off (it rarely helps)."""
     skip_forced: bool = True
-    """Don't learn from decisions with a single legal action: they have no policy gradient, and three of four
+    """Don't learn from decisions with a single legal action: they have no policy gradient, and more than half
     are such. Time passes over them with lambda 1, and the critic is asked only where there is a choice."""
     target_kl: float | None = None
     """Stop the update once a minibatch's approximate KL divergence exceeds this; none = off."""

@@ -29,7 +29,10 @@ def train(env: VectorEnv, settings: PPOSettings, run: Run) -> Iterator[Record]:
     `run.model` is the model from the first record on: `run.model.policy()` evaluates it at any time.
     """
     model = ActorCritic(
-        env.single_observation_space, settings, run.seed, getattr(env, "representation", settings.network)
+        env.single_observation_space,
+        settings,
+        run.seed,
+        getattr(env.unwrapped, "representation", settings.network),
     )
     learner = PPOLearner(model, settings)
     options = {"skip_forced": settings.skip_forced, "check_numerics": settings.check_numerics}

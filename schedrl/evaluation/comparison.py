@@ -25,6 +25,10 @@ OTHER = ("policy", "finished only", "unfinished", "dropped", "cut off", "complet
 PAIRED = ("policy", "against", "difference", "95 % interval", "relative", "P(better)", "verdict")
 
 
+MIN_SEQUENCES = 10
+"""Below this many sequences a bootstrap interval says little; no verdict is given."""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """One run against one baseline on the same sequences; below zero, `policy` is better."""
@@ -42,6 +46,8 @@ class Comparison:
     """Share of sequences on which the policy has the lower mean, ties half."""
     bound: bool = False
     """Whether the lower of the means is a lower bound only: that run left jobs unfinished or dropped."""
+    few: bool = False
+    """Whether there are too few sequences to resample: of one alone, every interval has width 0."""
 
     @property
     def comparable(self) -> bool:
@@ -53,6 +59,8 @@ class Comparison:
         """Say in a word what the interval allows to claim."""
         if self.interval is None:
             return "other idle limit"
+        if self.few:
+            return "too few sequences"
         if not self.interval.excludes_zero:
             return "tie"
         return ("better" if self.interval.high < 0 else "worse") + (" (bound)" if self.bound else "")
@@ -143,6 +151,7 @@ class Evaluation:
             relative_interval=relative if comparable else None,
             prob_better=paired_prob_better(*means),
             bound=not self.summaries[lower.label].complete,
+            few=means.shape[1] < MIN_SEQUENCES,
         )
 
     def print(self, file: TextIO | None = None) -> None:

@@ -60,6 +60,8 @@ def verdict(evaluation: Evaluation, algo: str) -> str:
 
 def _by_how_much(c: Comparison) -> str:
     assert c.relative_interval is not None
+    if c.verdict == "tie":
+        return f"{c.baseline} [{-c.relative_interval.high:+.1%} .. {-c.relative_interval.low:+.1%}]"
     # As a gain: below zero is better.
     gain, (low, high) = -c.relative, sorted((-c.relative_interval.low, -c.relative_interval.high))
     return f"{c.baseline} by {abs(gain):.1%} [{low:+.1%} .. {high:+.1%}]"

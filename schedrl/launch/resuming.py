@@ -88,7 +88,11 @@ def _laid_over(
         free["total_steps"] = None  # as for a new run: the given budget replaces the other kind
     elif "total_steps" in free and "num_episodes" not in changes:
         free["num_episodes"] = None
-    told = [f"{name} was {show(getattr(settings, name))}, is now {show(free[name])}" for name in sorted(free)]
+    told = [
+        f"{name} was {show(getattr(settings, name))}, is now {show(value)}"
+        for name, value in sorted(free.items())
+        if value != getattr(settings, name)
+    ]
     return settings.replace(**free), sorted(wrong), told
 
 

@@ -135,14 +135,18 @@ class Collector:
         """Return counters, the present observation and the environment's state."""
         state: dict[str, Any] = {"step": self.step}
         state |= {f"obs/{name}": leaf for name, leaf in self.obs.items()}
-        return state | {f"env/{name}": np.asarray(value) for name, value in self.env.get_state().items()}
+        return state | {
+            f"env/{name}": np.asarray(value) for name, value in self.env.unwrapped.get_state().items()
+        }
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continue where `state()` was taken."""
         self.step = int(state["step"])
         self.obs = {name: np.array(state[f"obs/{name}"]) for name in self.obs}
         prefix = "env/"
-        self.env.set_state({k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)})
+        self.env.unwrapped.set_state(
+            {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
+        )
 
 
 class NumericsError(ArithmeticError):

@@ -15,6 +15,7 @@ from schedrl.settings.base import UserError
 
 BAD_INPUT, INTERRUPTED = 2, 130
 """Exit codes, with 0 (ok), 1 (failure) and 42 (preempted: checkpoint saved, run again)."""
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def check_folder_writable(path: str | os.PathLike[str], flag: str = "--output_dir") -> Path:
@@ -53,11 +54,14 @@ def main_guard(main: Callable[..., int | None]) -> Callable[..., int]:
     """Wrap a command line's ``main(argv=None)``: its errors become one line on stderr and an exit code.
 
     ``UserError`` -> ``error: ...`` and 2; Ctrl-C -> 130; None -> 0. Anything else is our bug: a traceback
-    and 1.
+    and 1. Command lines do linear algebra in one thread, unless the environment says otherwise: on matrices
+    as small as ours a second one costs more than it gives.
     """
 
     @functools.wraps(main)
     def guarded(argv: Iterable[str] | None = None) -> int:
+        for variable in THREADS:  # read when NumPy is imported, which is later
+            os.environ.setdefault(variable, "1")
         try:
             return main(None if argv is None else list(argv)) or 0
         except UserError as error:

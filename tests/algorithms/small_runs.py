@@ -11,11 +11,12 @@ COMMON = {
     "num_envs": 64,
     "gamma": 0.9,
     "reward_scale": 1.0,
+    "entropy_coef": 0.01,
     "entropy_coef_final": 0.0,
     "learning_rate": 1e-2,
     "total_steps": 30_000,
 }
-OWN = {"ppo": {"num_steps": 8, "batch_size": 128}}
+OWN = {"ppo": {"num_steps": 8, "batch_size": 128, "num_epochs": 4}}
 """What one algorithm needs beside COMMON to learn the probes."""
 
 
