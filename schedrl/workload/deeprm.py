@@ -142,7 +142,8 @@ class DeepRMJobs(Settings):
         if self.distribution == "bimodal":
             sizes = Bimodal.scaled(self.max_job_duration, self.max_job_demand)
             short = rng.random(steps) < SHORT_CHANCE
-            durations = np.where(short, sizes.short.draw(rng, steps), sizes.long.draw(rng, steps))
+            durations, long = sizes.short.draw(rng, steps), sizes.long.draw(rng, steps)
+            np.copyto(durations, long, where=~short)
             dominant = np.arange(0, steps * resources, resources) + rng.integers(resources, size=steps)
             large = sizes.dominant.draw(rng, steps * resources)
             demands = sizes.other.draw(rng, steps * resources)

@@ -11,7 +11,7 @@ import numpy as np
 from schedrl.sim.deeprm import batch
 from schedrl.sim.deeprm.kernel import SUMMARY, check_actions
 from schedrl.sim.deeprm.outcome import Outcome, outcome_of
-from schedrl.sim.deeprm.sequences import Sequences, padded
+from schedrl.sim.deeprm.sequences import Sequences
 from schedrl.sim.deeprm.spec import Spec, make_spec
 from schedrl.sim.deeprm.state import ENDED, TERM_NAMES, State
 
@@ -76,7 +76,9 @@ class Clusters:
             `kernel.SUMMARY` of the episodes they were in, each in its column of [5, N], 0 elsewhere.
         """
         left = np.zeros((len(SUMMARY), len(self.everyone)))
-        jobs = padded(jobs, self.state.layout.jobs)
+        given, room = jobs.arrival.shape[1], self.state.layout.jobs
+        if given > room:
+            raise ValueError(f"sequences of {given} jobs don't fit clusters made for {room}")
         batch.load(
             *self.state.arrays, envs, numbers, jobs.arrival, jobs.duration, jobs.demand, left,
             threads=self.settings.threads,

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from schedrl.settings import UserError
-from schedrl.sim.deeprm.sequences import Sequences, from_steps, from_workload, joined, padded
+from schedrl.sim.deeprm.sequences import Sequences, from_steps, from_workload, with_gaps
 from schedrl.workload.deeprm import DeepRMJobs
 from schedrl.workload.streams import BLOCK, SequenceStream
 from schedrl.workload.types import Workload
@@ -16,7 +16,7 @@ class StreamedJobs:
 
     def __init__(self, jobs: DeepRMJobs, seed: int, family: str) -> None:
         self._stream = SequenceStream(jobs, seed, family)
-        self._block = -1  # number of the block of sequences that is converted, `_ready`
+        self._first = 0  # number of the first sequence in `_ready`
         self._ready: Sequences | None = None
         self.steps = self.max_jobs = jobs.sequence_length
         self.cursor = 0
@@ -37,19 +37,11 @@ class StreamedJobs:
         first, end = int(numbers[0]), int(numbers[-1]) + 1
         if first < 0:
             raise UserError(f"sequence {first} does not exist; they are numbered from 0")
-        parts = []
-        while first < end:
-            block, row = divmod(first, BLOCK)
-            parts.append(self._converted(block).rows(slice(row, row + end - first)))
-            first += parts[-1].count
-        return parts[0] if len(parts) == 1 else joined(parts)
-
-    def _converted(self, block: int) -> Sequences:
-        """Return a whole block: none of its sequences is converted twice."""
-        if self._ready is None or block != self._block:
-            self._block = block
-            self._ready = padded(from_steps(*self._stream.take(block * BLOCK, BLOCK)), self.max_jobs)
-        return self._ready
+        if self._ready is None or first < self._first or end > self._first + self._ready.count:
+            self._first = first // BLOCK * BLOCK
+            count = -(-(end - self._first) // BLOCK) * BLOCK
+            self._ready = with_gaps(*self._stream.take(self._first, count))
+        return self._ready.rows(slice(first - self._first, end - self._first))
 
 
 class GivenJobs:

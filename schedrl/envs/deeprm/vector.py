@@ -15,8 +15,6 @@ from .clusters import Clusters
 from .jobs import jobs_of
 from .settings import DeepRMSettings, chosen
 
-EPISODE_KEYS = ("r", "l", "slowdown")
-
 
 class DeepRMVectorEnv(VectorEnv):
     """N DeepRM clusters (rules and spaces: `DeepRMEnv`); an environment that ends is reset in the same step.
@@ -107,7 +105,7 @@ class DeepRMVectorEnv(VectorEnv):
             terms = {name: row.copy() for name, row in terms.items()}
         infos: dict[str, Any] = {"reward_terms": terms}
         over = terminated | truncated
-        done = np.flatnonzero(over)
+        (done,) = over.nonzero()
         if done.size:
             infos |= self._start_anew(done, over)
         return self._observe(), rewards, terminated, truncated, infos
@@ -122,11 +120,11 @@ class DeepRMVectorEnv(VectorEnv):
         for row, env in enumerate(done.tolist()):
             observations[env] = {name: leaf[row] for name, leaf in final.items()}
         left = self.clusters.load(done, *self._jobs.next(done.size))
-        time, sequence = left[len(EPISODE_KEYS) :].astype(np.int32)
+        time, sequence = left[3:].astype(np.int32)
         return {
             "final_obs": observations,
             "final_info": {"time": time, "sequence": sequence, "_time": over, "_sequence": over},
-            "episode": dict(zip(EPISODE_KEYS, left, strict=False)),
+            "episode": {"r": left[0], "l": left[1], "slowdown": left[2]},
             "_final_obs": over,
             "_final_info": over,
             "_episode": over,

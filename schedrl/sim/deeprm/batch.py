@@ -9,6 +9,7 @@ from numba import prange
 from schedrl.sim.jit import Batch, borrowed
 
 from . import kernel, observe
+from .sequences import NEVER
 from .state import ENDED, SEQUENCE, TERMINATED, TERMS, TRUNCATED
 
 
@@ -32,7 +33,8 @@ def step(rules, ints, reals, words, actions, rewards, terms, terminated, truncat
 def load(rules, ints, reals, words, envs, numbers, arrival, duration, demand, left):
     """Give environment envs[k] the k-th row of jobs as sequence number numbers[k], and reset it.
 
-    Writes SUMMARY of the episode that it leaves into its column of left [5, N].
+    The rows may be shorter than the state's, and have gaps: an arrival at NEVER is no job. SUMMARY of the
+    episode that is left goes into its column of left [5, N].
     """
     ints, reals, words, left = borrowed(ints), borrowed(reals), borrowed(words), borrowed(left)
     for k in prange(envs.shape[0]):
@@ -40,11 +42,17 @@ def load(rules, ints, reals, words, envs, numbers, arrival, duration, demand, le
         n = envs[k]
         row = ints[n]
         kernel.summarise(at, row, reals[n], left[:, n])
-        for j in range(at.jobs):
-            row[at.arrival + j] = arrival[k, j]
-            row[at.duration + j] = duration[k, j]
-            for r in range(spec.num_resources):
-                row[at.demand + j * spec.num_resources + r] = demand[k, j, r]
+        j = 0
+        for given in range(arrival.shape[1]):
+            if arrival[k, given] != NEVER:
+                row[at.arrival + j] = arrival[k, given]
+                row[at.duration + j] = duration[k, given]
+                for r in range(spec.num_resources):
+                    row[at.demand + j * spec.num_resources + r] = demand[k, given, r]
+                j += 1
+        row[at.arrival + j : at.arrival + at.jobs] = NEVER
+        row[at.duration + j : at.duration + at.jobs] = 0
+        row[at.demand + j * spec.num_resources : at.demand + at.jobs * spec.num_resources] = 0
         row[SEQUENCE] = numbers[k]
         kernel.reset(spec, at, row, reals[n], words[n])
 

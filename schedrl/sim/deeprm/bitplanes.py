@@ -31,20 +31,28 @@ def clear(spec, words):
 @leaf
 def rows_that_fit(spec, at, ints, words, want):
     """Return the word of rows in which the job's demand is free."""
-    word = ALL
-    for r in range(spec.num_resources):
-        demand = ints[want + 1 + r]
-        if spec.off_by_one and demand > ints[at.capacity + r]:  # elsewhere, such a job was rejected
-            return np.uint64(0)
-        word &= words[r * (spec.max_capacity + 1) + demand]
+    if spec.off_by_one:  # elsewhere, a job that is too large was rejected
+        for r in range(spec.num_resources):
+            if ints[want + 1 + r] > ints[at.capacity + r]:
+                return np.uint64(0)
+    # The first two are written out: a loop over them takes twice as long.
+    word = words[ints[want + 1]]
+    if spec.num_resources > 1:
+        word &= words[spec.max_capacity + 1 + ints[want + 2]]
+    for r in range(2, spec.num_resources):
+        word &= words[r * (spec.max_capacity + 1) + ints[want + 1 + r]]
     return word
 
 
 @leaf
 def fits_at_once(spec, at, ints, words, want):
-    """Tell whether the job fits from row 0 to its end."""
-    rows = low_bits(ints[want])
-    return (rows_that_fit(spec, at, ints, words, want) & rows) == rows
+    """Tell whether there is a job and it fits from row 0 to its end.
+
+    Computed for empty slots too: whether a slot is empty is anyone's guess, and guessing wrong costs more.
+    """
+    duration = ints[want]
+    rows = ALL >> np.uint64((64 - duration) & 63)
+    return (duration > 0) & ((rows_that_fit(spec, at, ints, words, want) & rows) == rows)
 
 
 @leaf
@@ -74,11 +82,9 @@ def book(spec, at, ints, words, want, offset):
         demand = ints[want + 1 + r]
         capacity = ints[at.capacity + r]
         first = r * (spec.max_capacity + 1)
-        if demand > 0:
-            for v in range(first + 1, first + capacity - demand + 1):
-                words[v] = (words[v] & ~rows) | (words[v + demand] & rows)
-            for v in range(first + max(1, capacity - demand + 1), first + capacity + 1):
-                words[v] &= ~rows
+        for v in range(1, capacity + 1):
+            more = rows if v + demand <= capacity else np.uint64(0)
+            words[first + v] = (words[first + v] & ~rows) | (words[first + min(v + demand, capacity)] & more)
 
 
 @leaf

@@ -73,12 +73,11 @@ def wanted(spec, at, slot):
 def fits_now(spec, at, ints, words, slot):
     """Tell whether the job in a slot (empty: no) can start in this step and run to its end."""
     want = wanted(spec, at, slot)
-    # Without the quirk, jobs that are too long or too large were rejected on arrival.
-    if ints[want] == 0 or (spec.off_by_one and ints[want] >= spec.horizon):
+    if spec.off_by_one and ints[want] >= spec.horizon:  # elsewhere, such a job was rejected
         return False
     if spec.bitplanes:
         return _bits_at_once(spec, at, ints, words, want)
-    return _first_clash(spec, at, ints, want, 0) < 0
+    return ints[want] > 0 and _first_clash(spec, at, ints, want, 0) < 0
 
 
 @leaf
@@ -96,17 +95,24 @@ def bookable_at(spec, at, ints, words, slot):
 
 
 @leaf
+def _any_fits_now(spec, at, ints, words):
+    for slot in range(spec.num_slots):  # noqa: SIM110 - Numba compiles no generators here
+        if fits_now(spec, at, ints, words, slot):
+            return True
+    return False
+
+
+@leaf
 def legal_actions(spec, at, ints, words, mask):
     """Write which actions are legal into `mask` [S + 1], the no-op last."""
-    startable = False
     for slot in range(spec.num_slots):
-        now = fits_now(spec, at, ints, words, slot)
-        startable |= now
-        mask[slot] = now
-        if spec.mask_physics and spec.allow_reservation and not now:
+        mask[slot] = fits_now(spec, at, ints, words, slot)
+    if spec.mask_physics and spec.allow_reservation:
+        for slot in range(spec.num_slots):
             mask[slot] = bookable_at(spec, at, ints, words, slot) >= 0
-    limited = spec.idle_limit != NO_LIMIT and startable and ints[RUNNING] == 0
-    mask[spec.num_slots] = not limited or ints[IDLE_RUN] < spec.idle_limit
+    mask[spec.num_slots] = True
+    if ints[IDLE_RUN] >= spec.idle_limit and spec.idle_limit != NO_LIMIT and ints[RUNNING] == 0:
+        mask[spec.num_slots] = not _any_fits_now(spec, at, ints, words)
 
 
 @leaf
@@ -283,14 +289,6 @@ def _pass_time(spec, at, ints, reals, words):
     reward = reals[TERMS] + reals[TERMS + 1] + reals[TERMS + 2] + reals[TERMS + 3]
     reals[RETURN] += reward
     return reward
-
-
-@leaf
-def _any_fits_now(spec, at, ints, words):
-    for slot in range(spec.num_slots):  # noqa: SIM110 - Numba compiles no generators here
-        if fits_now(spec, at, ints, words, slot):
-            return True
-    return False
 
 
 @leaf

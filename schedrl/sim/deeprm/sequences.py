@@ -94,23 +94,18 @@ def from_workload(workload: Workload) -> Sequences:
     )
 
 
-def joined(parts: list[Sequences]) -> Sequences:
-    """Put sequences of equal sizes behind one another."""
-    arrival, duration, demand = (np.concatenate(arrays) for arrays in list(zip(*parts, strict=True))[:3])
-    return Sequences(arrival, duration, demand, parts[0].steps)
+def with_gaps(durations: np.ndarray, demands: np.ndarray) -> Sequences:
+    """Build the jobs of `from_steps` with a column per step, arrival NEVER where none comes; takes no time.
 
+    Such sequences can be loaded into clusters (`batch.load` closes the gaps), no more.
 
-def padded(sequences: Sequences, num_jobs: int) -> Sequences:
-    """Widen sequences to `num_jobs` columns by jobs that never come."""
-    extra = num_jobs - sequences.arrival.shape[1]
-    if extra <= 0:
-        return sequences
-    return Sequences(
-        np.pad(sequences.arrival, ((0, 0), (0, extra)), constant_values=NEVER),
-        np.pad(sequences.duration, ((0, 0), (0, extra))),
-        np.pad(sequences.demand, ((0, 0), (0, extra), (0, 0))),
-        sequences.steps,
-    )
+    Args:
+        durations: [X, T] int32 steps, 0 = no arrival.
+        demands: [X, T, R] int32 units.
+    """
+    steps = durations.shape[1]
+    arrival = np.where(durations > 0, np.arange(steps, dtype=np.int32), np.int32(NEVER))
+    return Sequences(arrival, durations, demands, steps)
 
 
 def _whole(name: str, values: np.ndarray) -> np.ndarray:
