@@ -29,36 +29,33 @@ def clear(spec, words):
 
 
 @leaf
-def rows_that_fit(spec, at, ints, words, want):
+def rows_that_fit(spec, at, ints, words, want, resources):
     """Return the word of rows in which the job's demand is free."""
     if spec.off_by_one:  # elsewhere, a job that is too large was rejected
-        for r in range(spec.num_resources):
+        for r in range(resources):
             if ints[want + 1 + r] > ints[at.capacity + r]:
                 return np.uint64(0)
-    # The first two are written out: a loop over them takes twice as long.
-    word = words[ints[want + 1]]
-    if spec.num_resources > 1:
-        word &= words[spec.max_capacity + 1 + ints[want + 2]]
-    for r in range(2, spec.num_resources):
+    word = ALL
+    for r in range(resources):
         word &= words[r * (spec.max_capacity + 1) + ints[want + 1 + r]]
     return word
 
 
 @leaf
-def fits_at_once(spec, at, ints, words, want):
+def fits_at_once(spec, at, ints, words, want, resources):
     """Tell whether there is a job and it fits from row 0 to its end.
 
     Computed for empty slots too: whether a slot is empty is anyone's guess, and guessing wrong costs more.
     """
     duration = ints[want]
     rows = ALL >> np.uint64((64 - duration) & 63)
-    return (duration > 0) & ((rows_that_fit(spec, at, ints, words, want) & rows) == rows)
+    return (duration > 0) & ((rows_that_fit(spec, at, ints, words, want, resources) & rows) == rows)
 
 
 @leaf
 def earliest_start(spec, at, ints, words, want, last):
     """Find the first row from which the job fits for its whole duration, -1 if none up to row `last`."""
-    word = rows_that_fit(spec, at, ints, words, want)
+    word = rows_that_fit(spec, at, ints, words, want, spec.num_resources)
     duration = ints[want]
     length = 1
     while 2 * length <= duration:
