@@ -38,7 +38,7 @@ class Comparison:
     difference: float
     """Pooled mean slowdown of the policy minus the baseline's."""
     interval: Interval | None
-    """95 % interval of the difference; None where the two played under unequal idle limits."""
+    """95 % interval of the difference; None where unequal idle limits allow no claim."""
     relative: float
     """The difference as a share of the baseline's mean."""
     relative_interval: Interval | None
@@ -51,7 +51,7 @@ class Comparison:
 
     @property
     def comparable(self) -> bool:
-        """Say whether both played under the same idle limit."""
+        """Say whether both played under the same idle limit, or the policy won under the stricter one."""
         return self.interval is not None
 
     @property
@@ -140,7 +140,9 @@ class Evaluation:
         sums, counts = self._sums
         with np.errstate(invalid="ignore"):
             means = sums[[policy, baseline]] / counts[[policy, baseline]]
-        comparable = one.idle_limit == other.idle_limit
+        # Whoever wins under the stricter limit has won fairly; a loss there may be the limit's.
+        won_with_less = _strictness(one) < _strictness(other) and difference.high < 0
+        comparable = one.idle_limit == other.idle_limit or won_with_less
         lower = one if difference.value < 0 else other
         return Comparison(
             policy=one.label,
@@ -241,3 +243,7 @@ def _comparison_cells(c: Comparison) -> Sequence[str]:
     span = "not comparable" if c.interval is None else f"{c.interval.low:+.3f} .. {c.interval.high:+.3f}"
     shares = (f"{c.relative:+.1%}", f"{c.prob_better:.1%}")
     return c.policy, c.baseline, f"{c.difference:+.3f}", span, *shares, c.verdict
+
+
+def _strictness(run: Run) -> float:
+    return float("inf") if run.idle_limit is None else run.idle_limit

@@ -47,24 +47,39 @@ def verdict(evaluation: Evaluation, algo: str) -> str:
     mean = evaluation.summaries[label].mean
     pairs = [c for c in evaluation.comparisons if c.policy == label]
     parts = []
-    for word, chosen in (("beats", "better"), ("ties with", "tie"), ("loses to", "worse")):
-        found = [c for c in pairs if c.verdict.startswith(chosen)]
+    for words, wanted in SENTENCES:
+        found = [c for c in pairs if c.verdict == wanted]
         if found:
-            parts.append(f"{word} " + ", ".join(map(_by_how_much, found)))
-    sentence = f"{algo} (greedy) has a mean slowdown of {mean:.2f}: it " + "; ".join(parts or ["was alone"])
-    others = [f"{c.baseline} {evaluation.summaries[c.baseline].mean:.2f}" for c in pairs if not c.comparable]
-    if others:
-        sentence += f". Under other idling rules, so not comparable: {', '.join(others)}"
-    return sentence + "."
+            parts.append(f"{words} " + ", ".join(map(_by_how_much, found)))
+    mean_of = {c.baseline: evaluation.summaries[c.baseline].mean for c in pairs}
+    for words, wanted in UNJUDGED:
+        names = [f"{c.baseline} {mean_of[c.baseline]:.2f}" for c in pairs if c.verdict == wanted]
+        if names:
+            parts.append(f"{words}: {', '.join(names)}")
+    if not pairs:
+        parts = ["it was alone"]
+    return f"{algo} (greedy) has a mean slowdown of {mean:.2f}: " + "; ".join(parts) + "."
+
+
+SENTENCES = (
+    ("it beats", "better"),
+    ("it looks better, but left jobs undone, than", "better (bound)"),
+    ("it ties with", "tie"),
+    ("it loses to", "worse"),
+    ("it looks worse than these, which left jobs undone:", "worse (bound)"),
+)
+UNJUDGED = (
+    ("other idling rules allow no claim against", "other idle limit"),
+    ("too few sequences for a verdict on", "too few sequences"),
+)
 
 
 def _by_how_much(c: Comparison) -> str:
     assert c.relative_interval is not None
+    low, high = sorted((abs(c.relative_interval.low), abs(c.relative_interval.high)))
     if c.verdict == "tie":
-        return f"{c.baseline} [{-c.relative_interval.high:+.1%} .. {-c.relative_interval.low:+.1%}]"
-    # As a gain: below zero is better.
-    gain, (low, high) = -c.relative, sorted((-c.relative_interval.low, -c.relative_interval.high))
-    return f"{c.baseline} by {abs(gain):.1%} [{low:+.1%} .. {high:+.1%}]"
+        return f"{c.baseline} [{c.relative_interval.low:+.1%} .. {c.relative_interval.high:+.1%}]"
+    return f"{c.baseline} by {abs(c.relative):.1%} [{low:.1%} .. {high:.1%}]"
 
 
 def render_episode(plan: Plan, policy: Any) -> None:

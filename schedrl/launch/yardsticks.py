@@ -22,7 +22,7 @@ SEED = 0
 SHOWN = ("sjf", "tetris", "sjf_hold")
 """Those that a learning curve is always shown against."""
 IDLING = ("tsl", "defer")
-"""Shown only where the agent may idle as they do; the bare Packer is hopeless."""
+"""Shown only where the agent may idle too; the bare Packer is hopeless."""
 
 
 class Yardsticks:
@@ -48,7 +48,7 @@ class Yardsticks:
         """Return name -> mean over validation sequences of their mean slowdown, once known; else nothing."""
         if self._found is None and self._child.poll() is not None:
             self._read()
-        shown = SHOWN + (IDLING if self._environment.idle_limit is None else ())
+        shown = SHOWN + (IDLING if self._environment.idle_limit != 0 else ())
         return {name: found["mean"] for name, found in (self._found or {}).items() if name in shown}
 
     def heuristics(self) -> dict[str, Any]:

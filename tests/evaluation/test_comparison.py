@@ -39,6 +39,14 @@ def test_intervals_compare_equal_idle_limits_only(evaluation):
     assert other.verdict == "other idle limit"
 
 
+def test_a_win_under_the_stricter_limit_is_a_win(evaluation):
+    strict, free = evaluation.run("ppo", "greedy"), replace(evaluation.run("sjf"), idle_limit=None)
+    won = Evaluation((strict, free), ("sjf",)).compare(strict.label, "sjf")
+    assert (won.verdict, won.comparable) == ("better", True)
+    lost = Evaluation((strict, free), (strict.label,)).compare("sjf", strict.label)
+    assert (lost.verdict, lost.comparable) == ("other idle limit", False)
+
+
 def test_the_same_outcome_is_a_tie(evaluation):
     run = evaluation.run("sjf")
     same = Evaluation((run, replace(run, name="twin")), ("twin",)).compare("sjf", "twin")
