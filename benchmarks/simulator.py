@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -115,13 +116,12 @@ FORMS = ("bare", "compact", "image")
 
 def reference(form: str, settings: DeepRMSettings | None = None) -> Side:
     """Return the plain-Python side."""
-    settings = settings or DeepRMSettings()
-    steps = _reference_steps(form, settings)
-    return lambda seconds: repeat(lambda: sum(next(steps) for _ in range(50)), seconds)
+    steps = reference_steps(form, settings or DeepRMSettings())
+    return lambda seconds: repeat(lambda: sum(1 for _ in islice(steps, 50)), seconds)
 
 
-def _reference_steps(form: str, settings: DeepRMSettings) -> Iterator[int]:
-    """Play the sequences in turn for ever; each item is one decision."""
+def reference_steps(form: str, settings: DeepRMSettings) -> Iterator[bool]:
+    """Play the sequences in turn for ever; each item is one decision, and whether it ended the episode."""
     physics = physics_of(settings)
     jobs = [array.tolist() for array in SequenceStream(settings, 0, "train").take(0, PLAYED)]
     while True:
@@ -137,7 +137,7 @@ def _reference_steps(form: str, settings: DeepRMSettings) -> Iterator[int]:
                     action = shortest_legal(simulator, mask)
                 _, terminated, truncated = simulator.step(action)
                 over = terminated or truncated
-                yield 1
+                yield over
 
 
 def physics_of(settings: DeepRMSettings) -> ReferencePhysics:
@@ -184,17 +184,27 @@ def shortest(mask: np.ndarray, ints: np.ndarray, queue: int, width: int, actions
                 best, actions[n] = ints[n, queue + slot * width], slot
 
 
-def vector(num_envs: int, **settings: object) -> Side:
-    """Return the vector environment: observation, mask, rewards, infos, autoreset."""
+def compiled(num_envs: int, **settings: object) -> tuple[DeepRMVectorEnv, Callable[[], np.ndarray]]:
+    """Return the vector environment, reset, and a function that chooses its next actions by SJF."""
     env = DeepRMVectorEnv(DeepRMSettings().replace(**settings), num_envs, copy=False)
     state, actions = env.clusters.state, np.zeros(num_envs, np.int64)
-    where = (state.ints, state.layout.queue, 1 + env.settings.num_resources, actions)
     mask = env.reset(seed=0)[0]["action_mask"]
+    width = 1 + env.settings.num_resources
+
+    def act() -> np.ndarray:
+        shortest(mask, state.ints, state.layout.queue, width, actions)
+        return actions
+
+    return env, act
+
+
+def vector(num_envs: int, **settings: object) -> Side:
+    """Return the vector environment: observation, mask, rewards, infos, autoreset."""
+    env, act = compiled(num_envs, **settings)
 
     def steps(count: int) -> int:
         for _ in range(count):
-            shortest(mask, *where)
-            env.step(actions)
+            env.step(act())
         return count * num_envs
 
     steps(WARM_UP)

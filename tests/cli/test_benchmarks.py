@@ -1,0 +1,85 @@
+"""The benchmarks run, with tiny budgets, and say what they promise to; what they measure is not tested."""
+
+import re
+
+import numpy as np
+import pytest
+
+from benchmarks import paired, simulator
+from benchmarks.__main__ import BENCHMARKS, main
+from schedrl.envs.deeprm import DeepRMSettings, play
+from schedrl.evaluation.evaluate import sequences_of
+from schedrl.heuristics import SJF
+from schedrl.settings import UserError
+
+RATIO = r"\d+\.\dx \(\d+\.\d \.\. \d+\.\d\)"
+
+
+def test_help_names_every_benchmark(capsys):
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in BENCHMARKS)
+
+
+def test_what_cannot_run_is_skipped_where_all_run(capsys, monkeypatch):
+    def refuse(name, argv):
+        raise UserError(f"{name} needs a peer")
+
+    monkeypatch.setattr("benchmarks.__main__._run", refuse)
+    assert main([]) == 0
+    assert "skipped: training needs a peer" in capsys.readouterr().out
+
+
+def test_unknown_names_and_options_are_refused(capsys):
+    assert main(["simulater"]) == 2
+    assert "simulator" in capsys.readouterr().err
+    assert main(["simulator", "--round", "3"]) == 2
+    assert "rounds" in capsys.readouterr().err
+
+
+def test_simulator_prints_ratios_and_verdicts(capsys, monkeypatch):
+    monkeypatch.setattr(simulator, "WARM_UP", 2)
+    monkeypatch.setattr(simulator, "GROWTH", [("job slots", "num_job_slots", (3,))])
+    assert main(["simulator", "--rounds", "2", "--seconds", "0.001", "--num_envs", "2"]) == 0
+    shown = capsys.readouterr().out
+    for case in simulator.cases():
+        line = next(line for line in shown.splitlines() if case.name in line)
+        assert re.search(RATIO, line)
+        assert ("met" in line or "MISSED" in line) == (case.bound is not None)
+    assert "Nanoseconds per decision by job slots" in shown
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_training_prints_ratios(capsys, monkeypatch):
+    pytest.importorskip("sb3_contrib", reason="the peer is not installed: make peer")
+    from benchmarks import training
+
+    monkeypatch.setattr(training, "ROLLOUT", 1024)
+    monkeypatch.setattr(training, "MINIBATCH", 256)
+    assert main(["training", "--rounds", "1", "--seconds", "0.01", "--peer_envs", "4"]) == 0
+    shown = capsys.readouterr().out
+    assert len(re.findall(RATIO, shown)) == 4
+    assert "MaskablePPO, 4 envs" in shown
+
+
+def test_the_median_of_the_rounds_ratios_counts():
+    rates = {"a": np.array([2.0, 30.0, 8.0]), "b": np.array([1.0, 10.0, 2.0])}
+    assert paired.ratio(rates, "a", "b") == (3.0, 2.5, 3.5)
+    assert paired.verdict(3.0, 2.0).startswith("met")
+    assert "25%" in paired.verdict(3.0, 4.0)
+
+
+def test_both_sides_of_the_simulator_decide_alike():
+    """The rule of each form of the reference and the compiled one play the same episode as SJF."""
+    settings = DeepRMSettings(sequence_length=20)
+    outcome = play(SJF(), settings, sequences_of(settings, 1, family="train"))
+    for form in simulator.FORMS:
+        steps = simulator.reference_steps(form, settings)
+        episode = [next(steps) for _ in range(int(outcome.decisions[0]))]
+        assert [over for over in episode if over] == [True]
+        assert episode[-1]
+    env, act = simulator.compiled(1, sequence_length=20)
+    for _ in range(int(outcome.decisions[0])):
+        *_, infos = env.step(act())
+    assert infos["episode"]["r"][0] == outcome.ret[0]
