@@ -26,7 +26,7 @@ from gymnasium.vector import VectorEnv
 from schedrl import registry
 from schedrl.envs.deeprm.settings import DeepRMSettings
 from schedrl.envs.flatten import FlattenObservations
-from schedrl.settings import Parser, add_arguments, main_guard, resolve
+from schedrl.settings import Parser, add_arguments, main_guard, resolve, whole_number
 
 __all__ = ["FlattenObservations", "make", "make_vec"]
 
@@ -95,7 +95,7 @@ def make_vec(
 def main(argv: list[str] | None = None) -> int:
     """Play one annotated episode by shortest-job-first."""
     parser = Parser(description="Play a short DeepRM episode, decision by decision.")
-    parser.add_argument("--seed", type=int, default=0, help="of the jobs (default: 0)")
+    parser.add_argument("--seed", type=whole_number(0), default=0, help="of the jobs (default: 0)")
     add_arguments(parser, DeepRMSettings)
     args = parser.parse_args(argv)
     resolved = resolve([DeepRMSettings], args)

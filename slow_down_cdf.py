@@ -2,17 +2,20 @@
 
     python slow_down_cdf.py --model_dir models/ppo_deeprm
 
-writes `slowdown_cdf.png`, `resource_utilization.png` and `job_completion_time.csv` to --output_dir (default:
-the model's folder) and prints the comparison with the heuristics. Every arrived job counts; see
-schedrl/evaluation. Settings of the environment (`--arrival_rate 0.38`, `--idle_limit none`) are laid over
-those of the training run. `--steady_state` evaluates while arrivals never stop. Reads `policy.npz`, so
-TensorFlow is not needed.
+writes `slowdown_cdf.png`, `resource_utilization.png` and `job_completion_time.csv` to --output_dir and prints
+the comparison with the heuristics. Without --output_dir they go to the model's folder or, where a report is
+there already (training ends with one), to a new folder `eval`, `eval_2`, ... in it. Every arrived job counts;
+see schedrl/evaluation. Settings of the environment (`--arrival_rate 0.38`, `--idle_limit none`) are laid over
+those of the training run. `--steady_state`, or termination `continuing`, evaluates in windows while arrivals
+never stop. Reads `policy.npz`, so TensorFlow is not needed.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
+from pathlib import Path
 from typing import Any
 
 from schedrl import registry
@@ -24,9 +27,11 @@ from schedrl.settings import (
     main_guard,
     peek,
     resolve,
+    whole_number,
 )
 
 BASELINES = "sjf,packer,tetris,sjf_hold,tsl,defer"
+EPISODES = 100
 
 
 def make_parser(env: str) -> Parser:
@@ -38,9 +43,11 @@ def make_parser(env: str) -> Parser:
     switch: dict[str, Any] = {"nargs": "?", "const": True, "default": False, "type": _switch, "metavar": "X"}
     add("--model_dir", required=True, metavar="DIR", help="folder of the training run")
     add("--env", default="deeprm", help=f"one of: {', '.join(registry.names('environment'))}")
-    add("--num_eval_episodes", type=_positive, default=100, metavar="N", help="job sequences to play")
-    add("--output_dir", metavar="DIR", help="where the files go (default: the model's folder)")
-    add("--seed", type=int, default=0, metavar="S", help="of jobs, sampled actions and intervals")
+    count, seed = whole_number(1), whole_number(0)
+    add("--num_eval_episodes", type=count, metavar="N", help=f"job sequences to play (default {EPISODES})")
+    where = "the model's folder, or a new folder eval, eval_2, ... in it where a report is there already"
+    add("--output_dir", metavar="DIR", help=f"where the files go (default: {where})")
+    add("--seed", type=seed, default=0, metavar="S", help="of jobs, sampled actions and intervals")
     add("--baselines", default=BASELINES, help=f"heuristics to compare with (default {BASELINES})")
     on = switch | {"default": True}
     add("--tune", help="search the heuristics' knobs on validation sequences [default True]", **on)
@@ -55,13 +62,13 @@ def main(argv: list[str] | None = None) -> int:
     """Evaluate the model, write the files, print the tables."""
     env = registry.find("environment", peek(argv, env="deeprm").env)
     args = make_parser(env).parse_args(argv)
-    baselines = [registry.find("heuristic", name) for name in args.baselines.split(",") if name.strip()]
-    folder = check_folder_writable(args.output_dir or args.model_dir)
+    baselines = _names(args.baselines)
+    folder = check_folder_writable(args.output_dir or _free_folder(Path(args.model_dir)))
 
     from schedrl.learning.numpy_policy import load_policy
 
     policy, run = load_policy(args.model_dir)
-    settings, windows = _settings(args, env, run)
+    settings, windows = _settings(args, env, run, policy)
     evaluation = _evaluate(args, {run.get("algo", "policy"): policy}, settings, baselines, windows)
 
     from schedrl.evaluation.report import write_report
@@ -74,16 +81,73 @@ def main(argv: list[str] | None = None) -> int:
     return 0
 
 
-def _settings(args: argparse.Namespace, env: str, run: dict[str, Any]):
-    """Return the training run's settings of the environment with those of the command line over them."""
-    from schedrl.evaluation.steady_state import Windows
+def _free_folder(model: Path) -> Path:
+    """Return the model's folder or, where it holds a report, the first folder in it that isn't there yet."""
+    from schedrl.evaluation.report import FILES
+
+    if not any((model / name).exists() for name in FILES):
+        return model
+    names = (f"eval_{number}" if number > 1 else "eval" for number in itertools.count(1))
+    return next(model / name for name in names if not (model / name).exists())
+
+
+def _settings(args: argparse.Namespace, env: str, run: dict[str, Any], policy: Any):
+    """Return the run's settings with those of the command line over them, and the windows of steady state."""
+    from schedrl.evaluation.steady_state import Windows, continuing
 
     cls = registry.get("environment_settings", env)
     resolved = resolve([cls, Windows], args)
     trained_on = run.get("env", env)
     if trained_on != env:
         raise UserError(f"{args.model_dir} was trained on {trained_on}, not {env}; give --env {trained_on}")
-    return cls.from_dict(run["settings"]["environment"]).replace(**resolved.changes(cls)), resolved[Windows]
+    try:
+        trained = cls.from_dict(run["settings"]["environment"])
+    except (UserError, KeyError) as error:
+        raise UserError(
+            f"the settings in {Path(args.model_dir) / 'run.json'} can't be used: {error}"
+        ) from None
+    settings = trained.replace(**resolved.changes(cls))
+    steady = args.steady_state or settings.termination == "continuing"
+    _refuse_without_effect(args, resolved.given[cls], set(resolved.given[Windows]) - set(cls.kinds()), steady)
+    windows = resolved[Windows] if steady else None
+    settings = continuing(settings, windows) if windows else settings
+    changes = [name for name, value in resolved.changes(cls).items() if value != getattr(trained, name)]
+    _check_shapes(env, settings, policy, changes)
+    return settings, windows
+
+
+def _refuse_without_effect(args: argparse.Namespace, given: Any, of_windows: set[str], steady: bool) -> None:
+    """Raise `UserError` if a flag was given that this evaluation wouldn't look at."""
+    typed = {name for name, source in given.items() if not source.startswith("preset ")}
+    if "representation" in typed:
+        raise UserError("--representation has no effect: the model decides what it reads; leave it out")
+    if not steady and of_windows:
+        raise UserError(f"--{min(of_windows)} has an effect in steady state only; add --steady_state")
+    if not steady:
+        return
+    if args.num_eval_episodes is not None:
+        raise UserError("--num_eval_episodes has no effect in steady state; use --num_windows")
+    for name in sorted(typed & {"sequence_length", "episode_max_length"}):
+        raise UserError(f"--{name} has no effect in steady state; use --steps")
+    if args.baselines != BASELINES and "defer" in _names(args.baselines):
+        raise UserError(
+            "--baselines defer waits for arrivals to end: in steady state they don't; leave it out"
+        )
+
+
+def _check_shapes(env: str, settings: Any, policy: Any, changes: list[str]) -> None:
+    """Raise `UserError` unless the model reads and decides what the environment shows and asks."""
+    asked = registry.get("environment", env)(settings.replace(representation=policy.representation))
+    shapes = {name: space.shape for name, space in asked.observation_space.items() if name in policy.leaves}
+    shapes["actions"] = (int(asked.action_space.n),)
+    trained = {name: shape for name, (shape, _) in policy.leaves.items()} | {"actions": (policy.num_actions,)}
+    for name, shape in trained.items():
+        if shapes.get(name) != shape:
+            remedy = " or ".join(f"--{change}" for change in changes)
+            raise UserError(
+                f"the model was trained with {name} {list(shape)}, asked for {list(shapes.get(name, ()))}; "
+                + (f"leave out {remedy}" if remedy else "policy.npz is not of this run's settings")
+            )
 
 
 def _evaluate(args: argparse.Namespace, policies: dict[str, Any], settings, baselines: list[str], windows):
@@ -96,18 +160,17 @@ def _evaluate(args: argparse.Namespace, policies: dict[str, Any], settings, base
     options: dict[str, Any] = {"seed": args.seed, "floor": args.legacy_floor, "progress": progress}
     if args.tune:
         progress("tuning the heuristics on validation sequences")
-    if args.steady_state:
+    if windows:
         options |= {"tune": args.tune, "baselines": [name for name in baselines if name != "defer"]}
         return steady_state(policies, settings, windows, **options)
     rules = tuned(baselines, settings, args.seed) if args.tune else baselines
-    return evaluate(policies, settings, num_sequences=args.num_eval_episodes, baselines=rules, **options)
+    count = args.num_eval_episodes or EPISODES
+    return evaluate(policies, settings, num_sequences=count, baselines=rules, **options)
 
 
-def _positive(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"must be at least 1, got {value}")
-    return value
+def _names(baselines: str) -> list[str]:
+    """Return the registered names in a list with commas."""
+    return [registry.find("heuristic", name) for name in baselines.split(",") if name.strip()]
 
 
 def _switch(text: str) -> bool:

@@ -20,6 +20,7 @@ from schedrl.settings.command_line import (
     preset_values,
     presets_of,
     resolve,
+    whole_number,
 )
 from schedrl.settings.guard import check_folder_writable, main_guard
 from schedrl.settings.names import ALIASES, LEGACY, nearest
@@ -40,4 +41,5 @@ __all__ = [
     "preset_values",
     "presets_of",
     "resolve",
+    "whole_number",
 ]

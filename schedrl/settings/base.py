@@ -16,6 +16,7 @@ import ast
 import dataclasses
 import functools
 import inspect
+import math
 import sys
 import textwrap
 import typing
@@ -128,7 +129,8 @@ class Settings:
     ) -> None:
         """Refuse the field ``name`` unless it (or each item of a tuple) lies between ``low`` and ``high``.
 
-        ``open_low`` and ``open_high`` exclude the limit itself; a value of None (the feature is off) passes.
+        ``open_low`` and ``open_high`` exclude the limit itself; a value of None (the feature is off) passes,
+        infinity and NaN never do.
         """
         value = getattr(self, name)
         for item in value if isinstance(value, tuple) else (value,):
@@ -136,8 +138,10 @@ class Settings:
                 continue
             above = low is None or (item > low if open_low else item >= low)
             below = high is None or (item < high if open_high else item <= high)
-            if not (above and below):
-                limits = [f"{'above' if open_low else 'at least'} {low}"] if low is not None else []
+            finite = math.isfinite(item)
+            if not (above and below and finite):
+                limits = [] if finite else ["finite"]
+                limits += [f"{'above' if open_low else 'at least'} {low}"] if low is not None else []
                 limits += [f"{'below' if open_high else 'at most'} {high}"] if high is not None else []
                 raise UserError(f"{name} is {_values.show(value)}; it must be {' and '.join(limits)}")
 

@@ -18,7 +18,7 @@ import argparse
 import os
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
@@ -107,6 +107,21 @@ class Resolved(Mapping[type[Settings], Settings]):
     def changes(self, cls: type[Settings]) -> dict[str, Any]:
         """Return only the given values of ``cls``, to lay over stored ones: ``stored.replace(**changes)``."""
         return {name: getattr(self.settings[cls], name) for name in self.given[cls]}
+
+
+def whole_number(low: int) -> Callable[[str], int]:
+    """Return the ``type`` of a flag outside of settings: a whole number, at least ``low``."""
+
+    def read(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
+        if value < low:
+            raise argparse.ArgumentTypeError(f"must be at least {low}, got {value}")
+        return value
+
+    return read
 
 
 def section(cls: type[Settings]) -> str:

@@ -167,6 +167,7 @@ def test_a_preset_yields_to_the_command_line():
         ("--clip_epsilom 0.1", ["--clip_epsilom", "nearest: --clip_epsilon"]),
         ("--arrival_rate 1.5", ["arrival_rate is 1.5", "at most 1"]),
         ("--arrival_rate nan", ["arrival_rate is 'nan'", "number"]),
+        ("--arrival_rate inf", ["arrival_rate is inf", "finite", "at most 1"]),
         ("--arrival_rate x", ["arrival_rate is 'x'", "number"]),
         ("--seed 1.5", ["seed is '1.5'", "whole number"]),
         ("--capacity 10,0", ["capacity is 10,0", "at least 1"]),
@@ -220,6 +221,20 @@ def test_construction_converts_exactly_or_refuses():
         ClusterSettings(seed=1.5)
     with pytest.raises(UserError, match="wanted: True or False"):
         LearnerSettings(use_tf_function=2)
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan")])
+def test_a_checked_range_is_finite(value):
+    @dataclass(frozen=True)
+    class Rate(Settings):
+        rate: float = 1.0
+
+        def __post_init__(self):
+            super().__post_init__()
+            self.in_range("rate", 0, open_low=True)
+
+    with pytest.raises(UserError, match="rate is .*(finite and above 0|number)"):
+        Rate(rate=value)
 
 
 def test_from_dict_understands_aliases_and_names_the_nearest():

@@ -67,3 +67,9 @@ def test_command_plays_an_episode(capsys):
 def test_command_refuses(capsys):
     assert environment.main(["--capacty", "3"]) == 2
     assert "nearest: --capacity" in capsys.readouterr().err
+    for seed, says in (("-3", "at least 0"), ("x", "whole number")):
+        assert environment.main(["--seed", seed]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith("error: ")
+        assert error.count("\n") == 1
+        assert says in error

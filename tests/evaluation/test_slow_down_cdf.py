@@ -8,40 +8,44 @@ import pytest
 
 import slow_down_cdf
 from schedrl.evaluation.report import FILES
+from schedrl.learning import numpy_policy
 from tests.evaluation.test_evaluate import FirstLegal
 
-numpy_policy = pytest.importorskip("schedrl.learning.numpy_policy")
 HEAVY = ("tensorflow", "keras", "numba", "pandas", "matplotlib", "scipy")
 
 
+WINDOWS = ("--steps", "200", "--first", "20", "--last", "120", "--num_windows", "4")
+
+
+class Model(FirstLegal):
+    """Reads a queue of ten slots and may act on each."""
+
+    leaves = {"queue": ((10, 8), "float32")}  # noqa: RUF012
+    num_actions = 11
+
+
 @pytest.fixture
-def model(monkeypatch, tmp_path):
-    """A model folder whose policy is the first legal action."""
-    run = {
+def run():
+    """What the model folder says of its run."""
+    return {
         "algo": "ppo",
         "env": "deeprm",
         "settings": {"environment": {"arrival_rate": 0.5, "idle_limit": 0}},
     }
-    monkeypatch.setattr(numpy_policy, "load_policy", lambda folder: (FirstLegal(), run), raising=False)
+
+
+@pytest.fixture
+def model(monkeypatch, tmp_path, run):
+    """A model folder whose policy is the first legal action."""
+    monkeypatch.setattr(numpy_policy, "load_policy", lambda folder: (Model(), run))
     folder = tmp_path / "model"
     folder.mkdir()
     return folder
 
 
-def evaluate(model, *more):
-    return slow_down_cdf.main(
-        [
-            "--model_dir",
-            str(model),
-            "--num_eval_episodes",
-            "20",
-            "--baselines",
-            "sjf,sjf-hold",
-            "--tune",
-            "False",
-            *more,
-        ]
-    )
+def evaluate(model, *more, episodes=("--num_eval_episodes", "20")):
+    few = ("--baselines", "sjf,sjf-hold", "--tune", "False")
+    return slow_down_cdf.main(["--model_dir", str(model), *episodes, *few, *more])
 
 
 def test_writes_three_files_and_prints_the_tables(model, tmp_path, capsys):
@@ -79,10 +83,30 @@ def test_legacy_floor(model, capsys):
     assert all(float(row["slowdown"]).is_integer() for row in csv.DictReader((model / FILES[2]).open()))
 
 
-def test_steady_state(model, capsys):
-    windows = ("--steps", "200", "--first", "20", "--last", "120", "--num_windows", "4")
-    assert evaluate(model, "--steady_state", *windows, "--load", "0.4") == 0
+def test_a_report_of_the_run_stays(model, capsys):
+    for name in FILES:
+        (model / name).write_text("of the training run")
+    for fresh in ("eval", "eval_2"):
+        assert evaluate(model) == 0
+        assert str(model / fresh / FILES[0]) in capsys.readouterr().out
+        assert sorted(path.name for path in (model / fresh).iterdir()) == sorted(FILES)
+    assert all((model / name).read_text() == "of the training run" for name in FILES)
+
+
+@pytest.mark.parametrize("flags", [("--steady_state",), ("--termination", "continuing"), ()])
+def test_steady_state(model, run, capsys, flags):
+    if not flags:
+        run["settings"]["environment"]["termination"] = "continuing"
+    assert evaluate(model, *flags, *WINDOWS, "--load", "0.4", episodes=()) == 0
     assert "on 4 test sequences" in capsys.readouterr().out
+
+
+def test_a_foreign_setting_of_the_run_names_the_file(model, run, capsys):
+    run["settings"]["environment"]["colour"] = "red"
+    assert evaluate(model) == 2
+    error = capsys.readouterr().err
+    assert str(model / "run.json") in error
+    assert "'colour'" in error
 
 
 @pytest.mark.parametrize(
@@ -94,6 +118,13 @@ def test_steady_state(model, capsys):
         (("--arival_rate", "0.5"), "arrival_rate"),
         (("--arrival_rate", "2"), "arrival_rate"),
         (("--legacy_floor", "perhaps"), "True or False"),
+        (("--num_eval_episodes", "abc"), "whole number, got 'abc'"),
+        (("--seed", "-1"), "at least 0"),
+        (("--num_job_slots", "5"), "queue [10, 8], asked for [5, 8]; leave out --num_job_slots"),
+        (("--representation", "compact"), "the model decides"),
+        (("--num_windows", "4"), "add --steady_state"),
+        (("--steady_state",), "use --num_windows"),
+        (("--termination", "continuing"), "use --num_windows"),
         (("--output_dir", "{file}/out"), "not a folder"),
     ],
 )
@@ -109,14 +140,22 @@ def test_bad_input_is_one_line_and_writes_nothing(model, tmp_path, capsys, wrong
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [(("--baselines", "sjf,defer"), "defer"), (("--sequence_length", "9"), "use --steps")],
+)
+def test_flags_without_effect_in_steady_state(model, capsys, wrong, says):
+    assert evaluate(model, "--steady_state", *wrong, episodes=()) == 2
+    assert says in capsys.readouterr().err
+    assert not list(model.iterdir())
+
+
 def test_model_folder_is_needed(capsys):
     assert slow_down_cdf.main([]) == 2
     assert "--model_dir" in capsys.readouterr().err
 
 
 def test_broken_model_folders(tmp_path, capsys):
-    if not hasattr(numpy_policy, "load_policy"):
-        pytest.skip("load_policy isn't there yet")
     half = tmp_path / "half"
     half.mkdir()
     (half / "policy.npz").write_bytes(b"PK\x03\x04 half a file")
