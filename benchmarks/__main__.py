@@ -36,16 +36,17 @@ def main(argv: list[str] | None = None) -> int:
         return 0
     if argv and not argv[0].startswith("-"):
         return _run(one_of("benchmark", argv[0], tuple(BENCHMARKS)), argv[1:])
+    code = 0
     for name, (_, text, quick) in BENCHMARKS.items():
         if quick:
             print(f"== {name}: {text}\n", flush=True)
             try:
-                _run(name, argv)
+                code = max(code, _run(name, argv))
             except UserError as error:
                 if argv:
                     raise
                 print(f"skipped: {error}")  # what it compares with is not installed
-    return 0
+    return code
 
 
 def _run(name: str, argv: list[str]) -> int:
@@ -54,8 +55,7 @@ def _run(name: str, argv: list[str]) -> int:
     settings = getattr(module, settings_class)
     parser = Parser(prog=f"python -m benchmarks {name}", description=f"Measure {text}.")
     add_arguments(parser, settings)
-    module.run(resolve([settings], parser.parse_args(argv))[settings])
-    return 0
+    return module.run(resolve([settings], parser.parse_args(argv))[settings]) or 0
 
 
 if __name__ == "__main__":

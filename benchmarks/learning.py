@@ -40,8 +40,8 @@ class LearningBenchmark(Settings):
     """Folder of the runs and of learning.json."""
 
 
-def run(settings: LearningBenchmark) -> None:
-    """Train what is missing, evaluate all, print the table and write it to learning.json."""
+def run(settings: LearningBenchmark) -> int:
+    """Train what is missing, evaluate all, print the table, write it to learning.json; 1 if a row fails."""
     rows: list[dict[str, Any]] = []
     for rate in settings.arrival_rates:
         for limit in settings.idle_limits:
@@ -53,7 +53,9 @@ def run(settings: LearningBenchmark) -> None:
                 rows += [{"rate": rate, "idle_limit": idle, "seed": seed, **row} for row in found]
                 _show(rows[-2:], header=len(rows) == 2)
     (Path(settings.out) / "learning.json").write_text(json.dumps(rows, indent=1) + "\n")
-    print(f"{sum(row['passes'] for row in rows)} of {len(rows)} rows pass")
+    passing = sum(row["passes"] for row in rows)
+    print(f"{passing} of {len(rows)} rows pass")
+    return int(passing < len(rows))
 
 
 def train(folder: Path, flags: list[str], seed: int, decisions: int) -> None:

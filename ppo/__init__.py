@@ -1,1 +1,1 @@
-"""Proximal policy optimisation with action masks; see `readme` of this folder and docs/algorithms/ppo.md."""
+"""Proximal policy optimisation with action masks; see README.md of this folder and docs/algorithms/ppo.md."""

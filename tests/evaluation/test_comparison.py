@@ -96,7 +96,6 @@ class Terminal(io.StringIO):
 
 
 def test_rich_table_on_a_terminal(evaluation, monkeypatch):
-    pytest.importorskip("rich")
     monkeypatch.setenv("COLUMNS", "140")
     out = Terminal()
     evaluation.print(out)

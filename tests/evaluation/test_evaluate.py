@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from schedrl.envs.deeprm.settings import DeepRMSettings
 from schedrl.evaluation import evaluate, steady_state
 from schedrl.evaluation.evaluate import sequences_of
 from schedrl.evaluation.steady_state import Windows, continuing
 from schedrl.settings import UserError
 from tests.evaluation.outcomes import random_outcome
 
-DeepRMSettings = pytest.importorskip("schedrl.envs.deeprm.settings").DeepRMSettings
 SETTINGS = DeepRMSettings(arrival_rate=0.5, idle_limit=0)
 FEW = 40
 
@@ -101,8 +101,6 @@ def test_windows_are_validated_and_never_stop():
 
 @pytest.fixture(scope="module")
 def real():
-    pytest.importorskip("schedrl.heuristics")
-    pytest.importorskip("schedrl.envs.deeprm.episodes")
     return evaluate({"first": FirstLegal()}, SETTINGS, num_sequences=FEW, baselines=("sjf", "packer", "tsl"))
 
 
@@ -184,7 +182,6 @@ def test_case_34_observations_do_not_depend_on_the_future(futures, representatio
 
 
 def test_steady_state_counts_the_window_only():
-    pytest.importorskip("schedrl.heuristics")
     windows = Windows(steps=300, first=50, last=200, num_windows=8)
     settings = SETTINGS.replace(load=0.5)
     evaluation = steady_state({}, settings, windows, baselines=("sjf", "tetris"), tune=False)

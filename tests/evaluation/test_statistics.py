@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from schedrl.evaluation.statistics import iqm, paired_prob_better, prob_improvement, resample
 
@@ -26,7 +27,6 @@ def test_case_30_seed_fixes_the_interval_and_global_state_is_untouched():
 
 
 def test_iqm_is_scipys_trimmed_mean():
-    stats = pytest.importorskip("scipy.stats")
     rng = np.random.default_rng(0)
     for size in range(1, 14):
         values = rng.exponential(size=size)
