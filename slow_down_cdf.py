@@ -112,7 +112,7 @@ def _settings(args: argparse.Namespace, env: str, run: dict[str, Any], policy: A
     windows = resolved[Windows] if steady else None
     settings = continuing(settings, windows) if windows else settings
     changes = [name for name, value in resolved.changes(cls).items() if value != getattr(trained, name)]
-    _check_shapes(env, settings, policy, changes)
+    _check_shapes(env, settings, policy, changes, windows)
     return settings, windows
 
 
@@ -135,7 +135,7 @@ def _refuse_without_effect(args: argparse.Namespace, given: Any, of_windows: set
         )
 
 
-def _check_shapes(env: str, settings: Any, policy: Any, changes: list[str]) -> None:
+def _check_shapes(env: str, settings: Any, policy: Any, changes: list[str], windows: Any) -> None:
     """Raise `UserError` unless the model reads and decides what the environment shows and asks."""
     asked = registry.get("environment", env)(settings.replace(representation=policy.representation))
     shapes = {name: space.shape for name, space in asked.observation_space.items() if name in policy.leaves}
@@ -143,11 +143,18 @@ def _check_shapes(env: str, settings: Any, policy: Any, changes: list[str]) -> N
     trained = {name: shape for name, (shape, _) in policy.leaves.items()} | {"actions": (policy.num_actions,)}
     for name, shape in trained.items():
         if shapes.get(name) != shape:
-            remedy = " or ".join(f"--{change}" for change in changes)
+            given = ", ".join(f"--{change}" for change in changes)
             raise UserError(
                 f"the model was trained with {name} {list(shape)}, asked for {list(shapes.get(name, ()))}; "
-                + (f"leave out {remedy}" if remedy else "policy.npz is not of this run's settings")
+                + (f"leave out what changes it (given: {given})" if given else _without_given(windows))
             )
+
+
+def _without_given(windows: Any) -> str:
+    """Say why shapes differ though no setting was given that differs."""
+    if windows:  # an image has columns for the backlog
+        return f"windows have backlog_size {windows.backlog_size}; give the run's own --backlog_size"
+    return "policy.npz is not of the run in run.json"
 
 
 def _evaluate(args: argparse.Namespace, policies: dict[str, Any], settings, baselines: list[str], windows):

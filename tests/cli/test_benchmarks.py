@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks import paired, simulator
+from benchmarks import learning, paired, simulator
 from benchmarks.__main__ import BENCHMARKS, main
 from schedrl.envs.deeprm import DeepRMSettings, play
 from schedrl.evaluation.evaluate import sequences_of
@@ -35,6 +35,16 @@ def test_unknown_names_and_options_are_refused(capsys):
     assert "simulator" in capsys.readouterr().err
     assert main(["simulator", "--round", "3"]) == 2
     assert "rounds" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("passes", [True, False])
+def test_a_row_that_fails_is_exit_code_1(tmp_path, capsys, monkeypatch, passes):
+    monkeypatch.setattr(learning, "train", lambda *arguments: None)
+    monkeypatch.setattr(learning, "measure", lambda *arguments: [{"passes": True}, {"passes": passes}])
+    monkeypatch.setattr(learning, "_show", lambda rows, header: None)
+    one = ["--arrival_rates", "0.7", "--idle_limits", "0", "--seeds", "0", "--out", str(tmp_path)]
+    assert main(["learning", *one]) == (0 if passes else 1)
+    assert f"{1 + passes} of 2 rows pass" in capsys.readouterr().out
 
 
 def test_simulator_prints_ratios_and_verdicts(capsys, monkeypatch):

@@ -120,7 +120,10 @@ def test_a_foreign_setting_of_the_run_names_the_file(model, run, capsys):
         (("--legacy_floor", "perhaps"), "True or False"),
         (("--num_eval_episodes", "abc"), "whole number, got 'abc'"),
         (("--seed", "-1"), "at least 0"),
-        (("--num_job_slots", "5"), "queue [10, 8], asked for [5, 8]; leave out --num_job_slots"),
+        (
+            ("--num_job_slots", "5"),
+            "queue [10, 8], asked for [5, 8]; leave out what changes it (given: --num_job_slots)",
+        ),
         (("--representation", "compact"), "the model decides"),
         (("--num_windows", "4"), "add --steady_state"),
         (("--steady_state",), "use --num_windows"),
