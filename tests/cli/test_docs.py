@@ -18,6 +18,7 @@ import environment
 import job_distribution
 import parameters
 import slow_down_cdf
+from benchmarks.__main__ import BENCHMARKS
 from schedrl import registry
 from schedrl.evaluation.steady_state import Windows
 from schedrl.launch.plan import make_parser, read_plan
@@ -84,8 +85,6 @@ def check_module(module, arguments):
     if module == "pip":
         assert all((ROOT / word).exists() for word in arguments if word.endswith(".txt"))
     elif module == "benchmarks":
-        from benchmarks.__main__ import BENCHMARKS
-
         if arguments:
             door = importlib.import_module(f"benchmarks.{arguments[0]}")
             parser, settings = Parser(), getattr(door, BENCHMARKS[arguments[0]][0])
@@ -116,10 +115,13 @@ def test_every_command_is_valid(page, line, command, tmp_path, monkeypatch):
 
 
 def flags():
-    """Every option of every front door."""
+    """Every option of every front door and benchmark."""
     settings = [registry.get("environment_settings", "deeprm")]
     settings += [registry.get("algorithm_settings", name) for name in registry.names("algorithm")]
     parsers = [make_parser([LaunchSettings, *settings]), slow_down_cdf.make_parser("deeprm")]
+    for name, (settings_class, *_) in BENCHMARKS.items():
+        parsers.append(Parser())
+        add_arguments(parsers[-1], getattr(importlib.import_module(f"benchmarks.{name}"), settings_class))
     return set().union(*(parser.flags() for parser in parsers))
 
 

@@ -108,6 +108,19 @@ def with_gaps(durations: np.ndarray, demands: np.ndarray) -> Sequences:
     return Sequences(arrival, durations, demands, steps)
 
 
+def padded(sequences: Sequences, num_jobs: int) -> Sequences:
+    """Widen sequences to `num_jobs` columns by jobs that never come, so that they can be put together."""
+    extra = num_jobs - sequences.arrival.shape[1]
+    if extra <= 0:
+        return sequences
+    return Sequences(
+        np.pad(sequences.arrival, ((0, 0), (0, extra)), constant_values=NEVER),
+        np.pad(sequences.duration, ((0, 0), (0, extra))),
+        np.pad(sequences.demand, ((0, 0), (0, extra), (0, 0))),
+        sequences.steps,
+    )
+
+
 def _whole(name: str, values: np.ndarray) -> np.ndarray:
     values = np.asarray(values)
     if values.dtype.kind not in "iu":
