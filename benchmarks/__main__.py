@@ -20,6 +20,7 @@ BENCHMARKS = {
     "simulator": ("SimulatorBenchmark", "decisions/s of the simulator against plain Python", True),
     "training": ("TrainingBenchmark", "decisions/s of PPO against MaskablePPO of sb3-contrib", True),
     "learning": ("LearningBenchmark", "what PPO learns on the paper's episodes, against heuristics", False),
+    "wait_trap": ("WaitTrapBenchmark", "how often a greedy policy waits for ever, by its settings", False),
     "steady_state": ("SteadyStateBenchmark", "the same while arrivals never stop", False),
 }
 """name -> settings class in the module of that name, what it measures, whether it is quick (minutes)."""

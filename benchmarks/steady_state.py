@@ -7,6 +7,7 @@ are trained with the presets deeprm-steady and ppo-steady, one for each load.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from benchmarks.learning import train
@@ -27,8 +28,10 @@ class SteadyStateBenchmark(Settings):
 
     loads: tuple[float, ...] = (0.5, 0.6, 0.65)
     """Loads of the busiest resource."""
-    seed: int = 0
-    """Seed of training."""
+    seeds: tuple[int, ...] = (10,)
+    """Seeds of training. Seed 0 was used when gamma was chosen."""
+    eval_seed: int = 1
+    """Seed of the test windows. Those of 0 were looked at when gamma was chosen."""
     decisions: int = 5_000_000
     """Budget of each run."""
     num_windows: int = 1000
@@ -43,17 +46,19 @@ def run(settings: SteadyStateBenchmark) -> None:
     from schedrl.evaluation.steady_state import Windows, steady_state
     from schedrl.learning.numpy_policy import load_policy
 
-    for load in settings.loads:
-        folder = Path(settings.out) / f"load{load}_seed{settings.seed}"
+    for load, seed in product(settings.loads, settings.seeds):
+        folder = Path(settings.out) / f"load{load}_seed{seed}"
         presets = ["--preset", "deeprm-steady,ppo-steady", "--load", str(load)]
-        train(folder, presets, settings.seed, settings.decisions)
+        train(folder, presets, seed, settings.decisions)
         policy, description = load_policy(folder)
         environment = DeepRMSettings.from_dict(description["settings"]["environment"])
         windows = Windows(num_windows=settings.num_windows)
-        evaluation = steady_state({"ppo": policy}, environment, windows, baselines=BASELINES)
-        print(f"\nload {load:.0%}")
+        evaluation = steady_state(
+            {"ppo": policy}, environment, windows, baselines=BASELINES, seed=settings.eval_seed
+        )
+        print(f"\nload {load:.0%}, training seed {seed}")
         evaluation.print()
         for name in BASELINES:
             if (load, name) in KNOWN:
                 ratio = evaluation.summaries[name].mean / KNOWN[load, name]
-                print(f"{name}: {ratio - 1:+.1%} from the {KNOWN[load, name]} measured before")
+                print(f"{name}: {ratio - 1:+.1%} from the {KNOWN[load, name]} measured before", flush=True)
