@@ -84,10 +84,14 @@ def steady_state(
 
 
 def continuing(settings, windows: Windows):
-    """Return `settings` with arrivals that never stop within the steps of a window."""
+    """Return `settings` with arrivals that never stop within the steps of a window.
+
+    The backlog stays as it is where it is part of the picture that the policy was trained on.
+    """
+    drawn = settings.representation == "image"
     return settings.replace(
         termination="continuing",
         sequence_length=windows.steps,
         episode_max_length=windows.steps,
-        backlog_size=windows.backlog_size,
+        backlog_size=settings.backlog_size if drawn else windows.backlog_size,
     )

@@ -22,6 +22,9 @@ from schedrl.learning.rollout import NumericsError
 from schedrl.learning.run_folder import Run, clear, newest_checkpoint
 from schedrl.settings import UserError
 
+AFTERWARDS = ("no_eval", "render", "num_eval_episodes")
+"""Settings of the launcher that say what happens when the training is over."""
+
 
 def run(plan: Plan) -> int:
     """Carry out the plan; return the exit code."""
@@ -177,7 +180,18 @@ def require_learning(record: Mapping[str, float]) -> None:
 
 
 def resume_command(plan: Plan) -> str:
-    """Return the command that continues this run."""
-    return (
-        f"python launcher.py --algo {plan.launch.algo} --model_dir {shlex.quote(str(plan.folder))} --resume"
-    )
+    """Return the command that continues this run and then does what this one would have done."""
+    launch = plan.launch
+    parts = [
+        "python launcher.py",
+        "--algo",
+        launch.algo,
+        "--model_dir",
+        shlex.quote(str(plan.folder)),
+        "--resume",
+    ]
+    # run.json keeps how to train; what follows the training stands on the command line alone.
+    for name in AFTERWARDS:
+        if getattr(launch, name) != type(launch).defaults()[name]:
+            parts += [f"--{name}", str(getattr(launch, name))]
+    return " ".join(parts)

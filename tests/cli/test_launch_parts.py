@@ -7,6 +7,8 @@ import signal
 import pytest
 
 from schedrl.launch.interrupts import Interrupts
+from schedrl.launch.local import resume_command
+from schedrl.launch.plan import read_plan
 from schedrl.launch.progress import Progress, Recent, clock
 from schedrl.learning.budget import Budget
 
@@ -65,3 +67,11 @@ def test_without_anything_to_save_the_first_signal_ends():
     with Interrupts(print), pytest.raises(SystemExit) as ended:
         signal.raise_signal(signal.SIGTERM)
     assert ended.value.code == 42
+
+
+def test_the_command_to_go_on_keeps_what_follows_the_training(tmp_path):
+    folder = str(tmp_path / "a run")
+    plain = resume_command(read_plan(["--model_dir", folder]))
+    assert plain == f"python launcher.py --algo ppo --model_dir '{folder}' --resume"
+    more = resume_command(read_plan(["--model_dir", folder, "--num_eval_episodes", "20", "--render", "True"]))
+    assert more == f"{plain} --render True --num_eval_episodes 20"

@@ -89,6 +89,11 @@ def test_bad_input_is_refused(wrong):
         evaluate(arguments.pop("policies"), SETTINGS, **arguments)
 
 
+def test_windows_keep_the_picture_that_a_policy_was_trained_on():
+    drawn = continuing(SETTINGS.replace(representation="image"), Windows())
+    assert (drawn.backlog_size, continuing(SETTINGS, Windows()).backlog_size) == (60, 10_000)
+
+
 def test_windows_are_validated_and_never_stop():
     with pytest.raises(UserError, match="first"):
         Windows(first=1500, last=300)
