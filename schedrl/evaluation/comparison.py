@@ -107,7 +107,7 @@ class Evaluation:
     @cached_property
     def means(self) -> dict[str, Interval]:
         """The mean slowdown of each run with its 95 % interval, by label."""
-        return {run.label: self._resampled.mean(i) for i, run in enumerate(self.runs)}
+        return {run.label: self.resampled.mean(i) for i, run in enumerate(self.runs)}
 
     @cached_property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -130,19 +130,18 @@ class Evaluation:
         return np.array([sums for sums, _ in pairs]), np.array([counts for _, counts in pairs])
 
     @cached_property
-    def _resampled(self) -> Resampled:
+    def resampled(self) -> Resampled:
+        """The pooled means of all runs, in their order, with their bootstrap replicates."""
         return resample(*self._sums, seed=self.seed)
 
     def _compare(self, policy: int, baseline: int) -> Comparison:
         one, other = self.runs[policy], self.runs[baseline]
-        difference = self._resampled.difference(policy, baseline)
-        relative = self._resampled.relative(policy, baseline)
+        difference = self.resampled.difference(policy, baseline)
+        relative = self.resampled.relative(policy, baseline)
         sums, counts = self._sums
         with np.errstate(invalid="ignore"):
             means = sums[[policy, baseline]] / counts[[policy, baseline]]
-        # Whoever wins under the stricter limit has won fairly; a loss there may be the limit's.
-        won_with_less = _strictness(one) < _strictness(other) and difference.high < 0
-        comparable = one.idle_limit == other.idle_limit or won_with_less
+        comparable = may_claim(one, other, difference)
         lower = one if difference.value < 0 else other
         return Comparison(
             policy=one.label,
@@ -243,6 +242,16 @@ def _comparison_cells(c: Comparison) -> Sequence[str]:
     span = "not comparable" if c.interval is None else f"{c.interval.low:+.3f} .. {c.interval.high:+.3f}"
     shares = (f"{c.relative:+.1%}", f"{c.prob_better:.1%}")
     return c.policy, c.baseline, f"{c.difference:+.3f}", span, *shares, c.verdict
+
+
+def may_claim(policy: Run, baseline: Run, difference: Interval) -> bool:
+    """Say whether the idle limits allow a claim from an interval of mean(policy) - mean(baseline).
+
+    They do if they are equal. Whoever wins under the stricter limit has won fairly too; a loss there may be
+    the limit's.
+    """
+    won_with_less = _strictness(policy) < _strictness(baseline) and difference.high < 0
+    return policy.idle_limit == baseline.idle_limit or won_with_less
 
 
 def _strictness(run: Run) -> float:

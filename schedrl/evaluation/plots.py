@@ -74,14 +74,31 @@ def plot_utilisation(
     draining), or one `episode`. `names` are those of the resources.
     """
     runs = evaluation.runs
+    num_resources = runs[0].outcome.demand.shape[2]
+    size = (5.6 * num_resources + 1.6, 1.9 + 0.36 * len(runs))
+    figure, axes = _subplots(1, num_resources, size, sharey=True)
+    drawn = draw_utilisation(list(np.atleast_1d(axes)), evaluation, episode, names)
+    what = (
+        f"episode {episode}"
+        if episode is not None
+        else f"mean of {len(runs[0].outcome.end_time)} episodes; ended ones use nothing"
+    )
+    figure.suptitle(f"Resource utilisation over time ({what})", fontsize=11)
+    figure.tight_layout(rect=(0, 0, 0.93, 1))
+    box = np.atleast_1d(axes)[-1].get_position()
+    figure.colorbar(drawn, cax=figure.add_axes((0.94, box.y0, 0.012, box.height)), label="share in use")
+    return _save(figure, path)
+
+
+def draw_utilisation(
+    axes: Sequence[Axes], evaluation: Evaluation, episode: int | None = None, names: Sequence[str] = ()
+) -> Any:
+    """Draw the heat map of each resource into one of `axes`; return the last one, for a colour bar."""
+    runs = evaluation.runs
     maps = [_shares(run.outcome, episode) for run in runs]
     length = _shown_length(maps)
-    num_resources = maps[0].shape[1]
-    names = names or [f"resource {i}" for i in range(num_resources)]
-    figure, axes = _subplots(
-        1, num_resources, (5.6 * num_resources + 1.6, 1.9 + 0.36 * len(runs)), sharey=True
-    )
-    for resource, axis in enumerate(np.atleast_1d(axes)):
+    drawn = None
+    for resource, axis in enumerate(axes):
         image = np.zeros((len(runs), length))
         for row, values in enumerate(maps):
             image[row, : len(values)] = values[:length, resource]
@@ -95,20 +112,11 @@ def plot_utilisation(
             extent=(0, length, len(runs) - 0.5, -0.5),
         )
         axis.set_yticks(range(len(runs)), [run.label for run in runs])
-        axis.set_title(names[resource])
+        axis.set_title(names[resource] if names else f"resource {resource}")
         axis.set_xlabel("time [steps]")
         for row in range(1, len(runs)):
             axis.axhline(row - 0.5, color="white", linewidth=1.5)
-    what = (
-        f"episode {episode}"
-        if episode is not None
-        else f"mean of {len(runs[0].outcome.end_time)} episodes; ended ones use nothing"
-    )
-    figure.suptitle(f"Resource utilisation over time ({what})", fontsize=11)
-    figure.tight_layout(rect=(0, 0, 0.93, 1))
-    box = np.atleast_1d(axes)[-1].get_position()
-    figure.colorbar(drawn, cax=figure.add_axes((0.94, box.y0, 0.012, box.height)), label="share in use")
-    return _save(figure, path)
+    return drawn
 
 
 def _draw_run(left: Axes, right: Axes, index: int, run: Run, evaluation: Evaluation) -> None:
@@ -137,7 +145,7 @@ def _dress_cdf(left: Axes, right: Axes, evaluation: Evaluation) -> None:
         axis.set_xlabel(f"{kind} = (finish - arrival) / duration")
         axis.grid(True, which="major", color="#dddddd", linewidth=0.7)
         axis.axvline(PRODUCTION_P99, color="#777777", linewidth=1, linestyle=":")
-        _plain_ticks(axis)
+        plain_ticks(axis)
     jobs = max((s.arrived for s in evaluation.summaries.values()), default=0)
     left.set_ylim(0, 1.01)
     left.set_ylabel("share of jobs at most this slow")
@@ -167,7 +175,8 @@ def _shown_length(maps: Sequence[np.ndarray]) -> int:
     return max(*lengths, 2)
 
 
-def _plain_ticks(axis: Axes) -> None:
+def plain_ticks(axis: Axes) -> None:
+    """Label a logarithmic slowdown axis 1, 2, 5, 10, ..., in plain numbers."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     few = np.log10(axis.get_xlim()[1] / axis.get_xlim()[0]) < 3

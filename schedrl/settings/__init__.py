@@ -16,10 +16,12 @@ from schedrl.settings.command_line import (
     Parser,
     Resolved,
     add_arguments,
+    add_own_arguments,
     peek,
     preset_values,
     presets_of,
     resolve,
+    section,
     whole_number,
 )
 from schedrl.settings.guard import check_folder_writable, main_guard
@@ -33,6 +35,7 @@ __all__ = [
     "Settings",
     "UserError",
     "add_arguments",
+    "add_own_arguments",
     "check_folder_writable",
     "main_guard",
     "nearest",
@@ -41,5 +44,6 @@ __all__ = [
     "preset_values",
     "presets_of",
     "resolve",
+    "section",
     "whole_number",
 ]

@@ -11,7 +11,7 @@ A command line is written so::
 
 Order, weakest first: defaults, ``--preset``, ``--config``, the command line. A name that two classes share
 is one flag and sets both. A TOML file holds settings at its top level, or in tables named as ``section`` says
-(``[ppo]``).
+(``[ppo]``); ``add_own_arguments`` gives a command line the same (``--ppo.gamma 0.99``).
 """
 
 import argparse
@@ -67,8 +67,13 @@ class Parser(argparse.ArgumentParser):
         spelled: list[str] = []
         for argument in args:
             name, equals, value = argument.removeprefix("--").partition("=")
+            table, dot, own = name.partition(".")
             if spelled and spelled[-1] == "--exp_type" and "algo" in known and argument in LEGACY_EXPERIMENTS:
                 spelled[-1:] = LEGACY_EXPERIMENTS[argument]
+            elif argument.startswith("--") and dot:
+                start = table.lower() + dot
+                names = (flag.removeprefix(start) for flag in known if flag.startswith(start))
+                spelled.append(f"--{start}{canonical(own, names)}{equals}{value}")
             elif argument.startswith("--") and name not in known:
                 spelled.append(f"--{canonical(name, known)}{equals}{value}")
             else:
@@ -146,7 +151,9 @@ def preset_values(names: str | None, presets: Presets) -> dict[str, Any]:
     """
     values: dict[str, Any] = {}
     for name in names.split(",") if names is not None else ():
-        values |= presets[one_of("preset", name.strip(), presets)]
+        for key, value in presets[one_of("preset", name.strip(), presets)].items():
+            # The table of a class ({"ppo": {...}}) is laid over what an earlier preset set there.
+            values[key] = {**values.get(key, {}), **value} if isinstance(value, Mapping) else value
     return values
 
 
@@ -175,10 +182,27 @@ def add_arguments(parser: Parser, *classes: type[Settings], presets: Presets | N
             group.add_argument(f"--{name}", default=argparse.SUPPRESS, metavar="X", help=text, **bare)
 
 
+def add_own_arguments(parser: Parser, cls: type[Settings], without: Iterable[str] = ()) -> None:
+    """Add ``--ppo.gamma`` for every field of one class but ``without``: it sets that class alone.
+
+    ``--help`` doesn't list them: they repeat the flags that ``add_arguments`` gives to all classes.
+    """
+    for name, kind in cls.kinds().items():
+        if name not in without:
+            bare: dict[str, Any] = {"nargs": "?", "const": "True"} if kind is bool else {}
+            options = {"default": argparse.SUPPRESS, "help": argparse.SUPPRESS, **bare}
+            parser.add_argument(f"--{section(cls)}.{name}", **options)
+
+
 def resolve(
-    classes: Sequence[type[Settings]], args: argparse.Namespace, presets: Presets | None = None
+    classes: Sequence[type[Settings]],
+    args: argparse.Namespace,
+    presets: Presets | None = None,
+    ignored: Iterable[str] = (),
 ) -> Resolved:
     """Lay presets, the TOML file and the command line over the defaults of ``classes``, and validate.
+
+    ``ignored`` names tables that the TOML file may have and that are for something else.
 
     Raises:
         UserError: unknown preset or name, unreadable file, or a value refused.
@@ -188,15 +212,26 @@ def resolve(
     if getattr(args, "preset", None) is not None:
         layers.append((f"preset {args.preset}", preset_values(args.preset, presets)))
     if getattr(args, "config", None) is not None:
-        layers.append((Path(args.config).name, read_toml(args.config)))
-    typed = {name for cls in classes for name in cls.kinds() if hasattr(args, name)}
-    layers.append(("command line", {name: getattr(args, name) for name in sorted(typed)}))
+        stored = {k: v for k, v in read_toml(args.config).items() if k not in set(ignored)}
+        layers.append((Path(args.config).name, stored))
+    layers.append(("command line", _typed(classes, args)))
     values: dict[type[Settings], dict[str, Any]] = {cls: {} for cls in classes}
     given: dict[type[Settings], dict[str, str]] = {cls: {} for cls in classes}
     for source, layer in layers:
         for cls, name, value in _places(classes, layer, source):
             values[cls][name], given[cls][name] = value, source
     return Resolved({cls: cls.from_dict(values[cls]) for cls in classes}, given)
+
+
+def _typed(classes: Sequence[type[Settings]], args: argparse.Namespace) -> dict[str, Any]:
+    """Return what was typed, as a TOML file would hold it: ``--ppo.gamma`` stands in the table ``ppo``."""
+    names = sorted({name for cls in classes for name in cls.kinds() if hasattr(args, name)})
+    typed = {name: getattr(args, name) for name in names}
+    for cls in classes:
+        start = f"{section(cls)}."
+        own = {name: getattr(args, start + name) for name in cls.kinds() if hasattr(args, start + name)}
+        typed |= {section(cls): own} if own else {}
+    return typed
 
 
 def _places(

@@ -21,6 +21,8 @@ import slow_down_cdf
 from benchmarks.__main__ import BENCHMARKS
 from schedrl import registry
 from schedrl.evaluation.steady_state import Windows
+from schedrl.launch.comparing.plan import make_parser as comparison_parser
+from schedrl.launch.comparing.plan import read_plan as read_comparison
 from schedrl.launch.plan import make_parser, read_plan
 from schedrl.launch.settings import LaunchSettings
 from schedrl.settings import Parser, add_arguments, resolve
@@ -68,6 +70,7 @@ def ok(main):
 READERS = {
     "launcher.py": launch,
     "slow_down_cdf.py": evaluate,
+    "compare_algorithms.py": read_comparison,
     "parameters.py": ok(parameters.main),
     "environment.py": ok(environment.main),
     "job_distribution.py": ok(job_distribution.main),
@@ -119,6 +122,7 @@ def flags():
     settings = [registry.get("environment_settings", "deeprm")]
     settings += [registry.get("algorithm_settings", name) for name in registry.names("algorithm")]
     parsers = [make_parser([LaunchSettings, *settings]), slow_down_cdf.make_parser("deeprm")]
+    parsers.append(comparison_parser(settings[0], settings[1:]))
     for name, (settings_class, *_) in BENCHMARKS.items():
         parsers.append(Parser())
         add_arguments(parsers[-1], getattr(importlib.import_module(f"benchmarks.{name}"), settings_class))
@@ -130,7 +134,7 @@ def test_flags_in_the_text_exist(name):
     foreign = {"--logdir", "--presets", "--glossary", "--imitation", "--exp_type", "--unseen", "--help"}
     foreign |= {"--num_nw", "--new_job_rate", "--max_job_len"}  # the original's: aliases here, or gone
     text = prose(ROOT / name)
-    found = {flag for code in re.findall(r"`([^`]+)`", text) for flag in re.findall(r"--\w+", code)}
+    found = {flag for code in re.findall(r"`([^`]+)`", text) for flag in re.findall(r"--\w+(?:\.\w+)?", code)}
     assert found <= flags() | foreign
 
 
@@ -207,10 +211,11 @@ def test_code_runs_and_prints_what_follows_it(name, index, tmp_path, monkeypatch
     # Line numbers of a traceback are those of the page.
     exec(compile("\n" * (found[index].line - 1) + code, name, "exec"), {"__name__": "documentation"})
     shown = capsys.readouterr().out
-    if code == found[index].text and found[index + 1].language == "text":
-        assert shown == found[index + 1].text
-    elif found[index + 1 :] and found[index + 1].language == "text":
-        assert shown.splitlines()[0] == found[index + 1].text.splitlines()[0]
+    printed = [block.text for block in found[index + 1 : index + 2] if block.language == "text"]
+    if printed and code == found[index].text:
+        assert shown == printed[0]
+    elif printed:
+        assert shown.splitlines()[0] == printed[0].splitlines()[0]
 
 
 def test_the_episode_shown_is_the_one_played(capsys):

@@ -1,0 +1,29 @@
+"""Train several algorithms, or use finished runs again, and compare them with heuristics on the same jobs.
+
+    python compare_algorithms.py --algorithms PPO,A2C --total_steps 2000000 --seeds 0,1,2
+
+leaves each run in results/ALGO/seed_S and writes `comparison_report.pdf`, `.html` and `.csv` to results. All
+runs get the same environment settings and the same budget of decisions; all policies and the tuned heuristics
+play the same test sequences. Ctrl-C saves; the same command goes on. See docs/comparing.md; the work is done
+in schedrl/launch/comparing and schedrl/evaluation/comparison_report.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+from schedrl.launch.comparing.plan import read_plan
+from schedrl.settings import main_guard
+
+
+@main_guard
+def main(argv: list[str] | None = None) -> int:
+    """Make a plan of the command line, then carry it out."""
+    plan = read_plan(argv)
+    # Imported late: reading a command line must not wait for NumPy, Numba or TensorFlow.
+    return importlib.import_module("schedrl.launch.comparing.carry_out").run(plan)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

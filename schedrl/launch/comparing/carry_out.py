@@ -1,0 +1,129 @@
+"""A comparison from its plan to its report: budget, training, evaluation, files, conclusion."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from schedrl.evaluation import comparison_report
+from schedrl.evaluation.comparison_report import Failure, Result
+from schedrl.launch.comparing import reuse, training
+from schedrl.launch.comparing.budget import converted
+from schedrl.launch.comparing.measuring import measure
+from schedrl.launch.comparing.plan import ComparisonPlan
+from schedrl.launch.comparing.watching import Watch
+from schedrl.launch.interrupts import Interrupts
+from schedrl.launch.plan import Plan
+from schedrl.settings import UserError
+
+FAILED = 1
+STOPPED = "stopped before its end; the same command goes on"
+
+
+def run(plan: ComparisonPlan) -> int:
+    """Carry out the plan; return the exit code (1 where a run failed, whatever became of the others)."""
+    say, facts = Speaker(), {}
+    if plan.settings.num_episodes:
+        say("converting episodes to decisions: SJF plays validation sequences")
+        plan, facts["Budget rule"] = converted(plan)
+    runs = plan.runs()
+    states = reuse.states(runs, plan.settings.retrain)
+    announce(plan, runs, states, facts, say)
+    with Interrupts(say) as interrupts:
+        failures = train(plan, runs, states, facts, interrupts, say)
+        if interrupts.exit_code:
+            again = " (without --retrain)" if plan.settings.retrain else ""
+            say(f"stopped; what was trained is kept, and the same command{again} goes on")
+            return interrupts.exit_code
+    done = [own for own in runs if own.folder not in failures]
+    if done:
+        result = measure(plan, done, states, tuple(failures.values()), facts, say)
+        write(result, plan.folder, say)
+    for failure in failures.values():
+        print(f"error: {failure.algorithm} seed {failure.seed} failed: {failure.error}", file=sys.stderr)
+    return FAILED if failures else 0
+
+
+class Speaker:
+    """Says what happens next, with the seconds since the start."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        """Print one line."""
+        print(f"[{time.monotonic() - self._started:6.1f} s] {text}", flush=True)
+
+
+def announce(
+    plan: ComparisonPlan,
+    runs: Sequence[Plan],
+    states: Mapping[Path, reuse.State],
+    facts: Mapping[str, str],
+    say: Speaker,
+) -> None:
+    """Say what is going to happen."""
+    seeds = ", ".join(map(str, plan.settings.training_seeds))
+    say(f"{', '.join(plan.algorithms)} on {plan.settings.env}: {plan.environment.summary()}")
+    for text in facts.values():
+        say(text)
+    found: list[str] = list(states.values())
+    counts = {"finished": "finished already", "begun": "to be continued", "new": "to train"}
+    parts = [f"{found.count(key)} {words}" for key, words in counts.items() if key in found]
+    say(f"budget {plan.budget:,} decisions per run; seeds {seeds}; {len(runs)} runs: {', '.join(parts)}")
+
+
+def train(
+    plan: ComparisonPlan,
+    runs: Sequence[Plan],
+    states: Mapping[Path, reuse.State],
+    facts: dict[str, str],
+    interrupts: Interrupts,
+    say: Speaker,
+) -> dict[Path, Failure]:
+    """Train what isn't finished and return folder -> failure."""
+    from schedrl.learning.run_folder import clear
+
+    missing = [own for own in runs if states[_folder(own)] != "finished"]
+    if not missing:
+        facts["Training"] = "no run was trained for this report; all were there"
+        return {}
+    jobs, rule = training.number_of_jobs(plan.settings.num_jobs, missing)
+    at_a_time = f"{jobs if jobs > 0 else 'all'} at a time, {rule}"
+    say(f"training in {plan.folder}, {at_a_time}; Ctrl-C saves")
+    facts["Training"] = f"{len(missing)} of {len(runs)} runs were trained for this report, {at_a_time}"
+    if plan.settings.retrain:  # all at once: a call without --retrain can then go on where this one ends
+        for own in missing:
+            clear(_folder(own))
+    todo = [(own, states[_folder(own)] == "begun") for own in missing]
+    results = training.train_all(todo, plan.folder, jobs, interrupts, Watch(say))
+    return {
+        # A run may be stopped by others than us, such as the scheduler of a cluster.
+        _folder(own): Failure(own.launch.algo, own.launch.seed, result.get("error", STOPPED))
+        for own, result in zip(missing, results, strict=True)
+        if result["status"] != "finished"
+    }
+
+
+def write(result: Result, folder: Path, say: Speaker) -> None:
+    """Write the report and print its conclusion."""
+    say("comparing (bootstrap over sequences and seeds) and drawing")
+    try:
+        paths, conclusion = comparison_report.write(result, folder)
+    except OSError as error:
+        raise UserError(
+            f"can't write the report to {folder}: {error.strerror}; free it and give the same command: it "
+            "uses the trained runs again"
+        ) from None
+    print()
+    for paragraph in conclusion:
+        print(textwrap.fill(paragraph, 110, break_on_hyphens=False), end="\n\n")
+    say("wrote " + ", ".join(map(str, paths)))
+
+
+def _folder(own: Plan) -> Path:
+    assert own.folder is not None
+    return own.folder
