@@ -3,42 +3,36 @@
 from dataclasses import dataclass
 from typing import Any
 
-from schedrl.learning.settings import LearningSettings
+from schedrl.learning.settings import ActorCriticSettings
 
 
 @dataclass(frozen=True)
-class PPOSettings(LearningSettings):
+class PPOSettings(ActorCriticSettings):
     """Proximal policy optimisation (Schulman et al., 2017)."""
 
-    num_steps: int = 64
-    """Vector steps per rollout; one update learns from num_envs x num_steps decisions."""
     num_epochs: int = 10
     """Passes over each rollout."""
     batch_size: int = 512
     """Decisions per gradient step, nearly: what is learned from is cut into equal parts."""
-    gae_lambda: float = 0.95
-    """Lambda of generalised advantage estimation, in [0, 1]; 1 = Monte Carlo."""
     clip_epsilon: float = 0.2
     """Probability ratios are clipped to 1 +- this (PPO paper, equation 7)."""
-    value_coef: float = 0.5
-    """Weight of the value loss."""
     value_clip: float | None = None
     """Clip the value's change to +- this, in scaled rewards; none = off (it rarely helps)."""
-    skip_forced: bool = True
-    """Don't learn from decisions with a single legal action: they have no policy gradient, and more than half
-    are such. Time passes over them with lambda 1, and the critic is asked only where there is a choice."""
     target_kl: float | None = None
     """Stop the update once a minibatch's approximate KL divergence exceeds this; none = off."""
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
         super().__post_init__()
-        for name in ("num_steps", "num_epochs", "batch_size"):
+        for name in ("num_epochs", "batch_size"):
             self.in_range(name, 1)
         for name in ("clip_epsilon", "value_clip", "target_kl"):
             self.in_range(name, 0, open_low=True)
-        self.in_range("gae_lambda", 0, 1)
-        self.in_range("value_coef", 0)
+        self.check(
+            self.value_clip is None or not self.num_quantiles,
+            f"value_clip is {self.value_clip}, but a critic of {self.num_quantiles} quantiles has no single "
+            "value to clip; set num_quantiles 0 or leave value_clip out",
+        )
         rollout = self.num_envs * self.num_steps
         self.check(
             self.batch_size <= rollout,
@@ -53,3 +47,6 @@ PRESETS: dict[str, dict[str, Any]] = {
     # Below 0.99 the cost of a job held back for hundreds of steps is out of sight (docs/algorithms/ppo.md).
     "ppo-steady": {"gamma": 0.998, "total_steps": 5_000_000},
 }
+
+PROBE_SETTINGS: dict[str, Any] = {"num_steps": 8, "batch_size": 128, "num_epochs": 4}
+"""What it needs beside the tests' common settings to learn the probe environments in seconds."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from ppo.config import PPOSettings
-from schedrl.learning import distributions, optimisers
+from schedrl.learning import distributions, losses, optimisers
 from schedrl.learning.actor_critic import MASK, ActorCritic
-from schedrl.learning.rollout import NumericsError
+from schedrl.learning.rollout import numerics_named
 
 STATISTICS = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "grad_norm")
 
@@ -27,9 +26,7 @@ class PPOLearner:
     def __init__(self, model: ActorCritic, settings: PPOSettings):
         self.tf = tf = model.tf
         self.model, self.settings = model, settings
-        self.m = tf.Variable(tf.zeros_like(model.weights), name="adam_m")
-        self.v = tf.Variable(tf.zeros_like(model.weights), name="adam_v")
-        self.steps = tf.Variable(0.0, name="adam_steps")
+        self.moments = optimisers.Moments(tf, model.weights)
         rows = tf.TensorSpec([None, None], tf.int32)
         column = tf.TensorSpec([None], tf.float32)
         batch = dict.fromkeys(("log_prob", "value", "advantage", "target"), column)
@@ -37,28 +34,37 @@ class PPOLearner:
         scalar = tf.TensorSpec([], tf.float32)
         self._update = model.compile(self._update_graph, [batch, rows, scalar, scalar])
 
-    def loss(self, weights: Any, batch: Mapping[str, Any], entropy_coef: Any) -> tuple[Any, tuple[Any, ...]]:
+    def loss(
+        self, weights: Any, batch: Mapping[str, Any], entropy_coef: Any, dropout_seed: Any = None
+    ) -> tuple[Any, tuple[Any, ...]]:
         """Return the loss of a minibatch and its statistics (all of STATISTICS but the last).
 
         Source: PPO paper, equations 7 and 9; the KL estimate is k3 of http://joschu.net/blog/kl-approx.html.
         """
         tf, s = self.tf, self.settings
-        logits, value = self.model.forward(weights, batch["obs"])
+        logits, predicted = self.model.outputs(weights, batch["obs"], dropout_seed)
         all_log_probs = distributions.log_probs(logits, batch["obs"][MASK])
         log_ratio = distributions.log_prob_of(all_log_probs, batch["action"]) - batch["log_prob"]
         ratio = tf.exp(log_ratio)
         clipped = tf.clip_by_value(ratio, 1.0 - s.clip_epsilon, 1.0 + s.clip_epsilon)
         policy_loss = -tf.reduce_mean(tf.minimum(ratio * batch["advantage"], clipped * batch["advantage"]))
-        value_error = tf.square(value - batch["target"])
-        if s.value_clip is not None:
-            near = batch["value"] + tf.clip_by_value(value - batch["value"], -s.value_clip, s.value_clip)
-            value_error = tf.maximum(value_error, tf.square(near - batch["target"]))
-        value_loss = 0.5 * tf.reduce_mean(value_error)
+        if s.value_clip is None:
+            value_loss = losses.value_loss(predicted, batch["target"])
+        else:
+            value_loss = self._clipped_value_loss(predicted, batch)
         entropy = tf.reduce_mean(distributions.entropy(all_log_probs))
         kl = tf.reduce_mean(ratio - 1.0 - log_ratio)
         outside = tf.reduce_mean(tf.cast(tf.abs(ratio - 1.0) > s.clip_epsilon, tf.float32))
         total = policy_loss + s.value_coef * value_loss - entropy_coef * entropy
         return total, (policy_loss, value_loss, entropy, kl, outside)
+
+    def _clipped_value_loss(self, predicted: Any, batch: Mapping[str, Any]) -> Any:
+        """Return half the larger square of two errors: as predicted, and within value_clip of before."""
+        tf, limit = self.tf, self.settings.value_clip
+        value, old = predicted[:, 0], batch["value"]
+        near = old + tf.clip_by_value(value - old, -limit, limit)
+        errors = tf.maximum(tf.square(value - batch["target"]), tf.square(near - batch["target"]))
+        return 0.5 * tf.reduce_mean(errors)
 
     def _update_graph(
         self, batch: Mapping[str, Any], rows: Any, learning_rate: Any, entropy_coef: Any
@@ -75,7 +81,8 @@ class PPOLearner:
             minibatch = tf.nest.map_structure(lambda x: tf.gather(x, rows[i]), batch)
             with tf.GradientTape() as tape:
                 tape.watch(weights)
-                loss, statistics = self.loss(weights, minibatch, entropy_coef)
+                seed = tf.stack([self.model.seed, tf.cast(count, tf.int32)])
+                loss, statistics = self.loss(weights, minibatch, entropy_coef, seed)
             gradient = tape.gradient(loss, weights)
             gradient, norm = optimisers.clip_norm(self.model.ops, gradient, s.max_grad_norm)
             if s.check_numerics:
@@ -85,11 +92,10 @@ class PPOLearner:
             weights, m, v = optimisers.adam(weights, gradient, m, v, count, learning_rate)
             return i + 1, statistics[3], sums + tf.stack([*statistics, norm]), weights, m, v, count
 
-        start = (0, 0.0, tf.zeros(len(STATISTICS)), self.model.weights.read_value(), self.m.read_value())
-        start = (*start, self.v.read_value(), self.steps.read_value())
+        start = (0, 0.0, tf.zeros(len(STATISTICS)), self.model.weights.read_value(), *self.moments.read())
         done, _, sums, weights, m, v, count = tf.while_loop(going_on, step, start, parallel_iterations=1)
-        for variable, value in ((self.model.weights, weights), (self.m, m), (self.v, v), (self.steps, count)):
-            variable.assign(value)
+        self.model.weights.assign(weights)
+        self.moments.assign(m, v, count)
         return sums / tf.cast(done, tf.float32), done
 
     def update(
@@ -100,24 +106,19 @@ class PPOLearner:
         Raises:
             NumericsError: with `check_numerics`, at the first NaN or infinity; it names the tensor.
         """
-        try:
+        with numerics_named(self.tf):
             rates = np.float32(learning_rate), np.float32(entropy_coef)
             statistics, done = self._update(dict(batch), permutations, *rates)
-        except self.tf.errors.InvalidArgumentError as error:
-            text = next((line for line in str(error).splitlines() if "Tensor had" in line), str(error))
-            raise NumericsError("in the update: " + re.sub(r"{{.*?}} | \[Op:.*", "", text)) from error
         names = dict(zip(STATISTICS, statistics.numpy().tolist(), strict=True))
         return names | {"gradient_steps": float(done)}
 
     def state(self) -> dict[str, Any]:
         """Return Adam's moments and step count."""
-        return {"m": self.m.numpy(), "v": self.v.numpy(), "steps": float(self.steps)}
+        return self.moments.state()
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Take over `state()`."""
-        self.m.assign(state["m"])
-        self.v.assign(state["v"])
-        self.steps.assign(state["steps"])
+        self.moments.load_state(state)
 
 
 def permutations(generator: np.random.Generator, size: int, settings: PPOSettings) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -105,7 +105,7 @@ def train(
     profiler = Profiler(Path(plan.folder) / "profile") if plan.launch.profile and plan.folder else None
     progress.say("learning; the first update includes tracing its graph (about 5 s)")
     with undone_if_refused(plan.folder):
-        run = open_run(plan, budget)
+        run = open_run(plan, budget, progress.say)
         interrupts.on_stop = run.request_stop
         for record in registry.get("algorithm", plan.launch.algo)(env, plan.algorithm, run):
             require_learning(record)
@@ -129,7 +129,7 @@ def make_env(plan: Plan) -> Any:
     return env
 
 
-def open_run(plan: Plan, budget: Budget) -> Run:
+def open_run(plan: Plan, budget: Budget, say: Callable[[str], None] | None = None) -> Run:
     """Open the run's folder."""
     fresh = not plan.launch.resume
     return Run(
@@ -138,6 +138,7 @@ def open_run(plan: Plan, budget: Budget) -> Run:
         plan.folder,
         settings=plan.described,
         resume=plan.launch.resume,
+        say=say,
         # Nothing that could be resumed is there (`plan` has looked): at most what a killed start left.
         overwrite=fresh and plan.folder is not None and (plan.folder / "run.json").exists(),
     )

@@ -26,7 +26,7 @@ from schedrl.settings import (
     resolve,
 )
 
-LATER = ("pg", "a2c", "a3c", "ddpg")
+LATER = ("a3c", "ddpg")
 """Algorithms of later versions: refused with a better word than "unknown"."""
 
 DEBUG = {

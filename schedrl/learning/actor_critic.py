@@ -6,18 +6,20 @@ travels with the weights.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import VectorEnv
 
 from schedrl.learning import distributions, networks
 from schedrl.learning.checkpoint import check_shapes, save_arrays
 from schedrl.learning.normaliser import CLIP, Normaliser
 from schedrl.learning.numpy_policy import NumpyPolicy
-from schedrl.learning.settings import LearningSettings
+from schedrl.learning.settings import ActorCriticSettings, LearningSettings
 from schedrl.learning.tf_setup import tensorflow
 
 MASK = "action_mask"
@@ -47,7 +49,11 @@ class ActorCritic:
         self.leaves = {k: (tuple(s.shape), str(s.dtype)) for k, s in observation_space.items() if k != MASK}
         self.num_actions = int(observation_space[MASK].shape[0])
         shapes = {name: shape for name, (shape, _) in self.leaves.items()}
-        self.network = networks.make_network(settings.network, shapes, self.num_actions, settings.hidden)
+        critic = settings if isinstance(settings, ActorCriticSettings) else None
+        self.num_values = max(1, critic.num_quantiles) if critic else 1
+        self.dropout = critic.dropout if critic else 0.0
+        sizes = (self.num_actions, settings.hidden, self.num_values)
+        self.network = networks.make_network(settings.network, shapes, *sizes)
         self.shapes = networks.parameter_shapes(self.network)
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
         self.weights = tf.Variable(networks.initial_vector(self.network, rng), name="weights")
@@ -88,12 +94,27 @@ class ActorCritic:
 
     def forward(self, weights: Any, obs: Mapping[str, Any]) -> tuple[Any, Any]:
         """Return unmasked logits `[B, A]` and values `[B]` of a normalised observation, for any weights."""
+        logits, values = self.outputs(weights, obs)
+        return logits, self.tf.reduce_mean(values, axis=-1)
+
+    def outputs(self, weights: Any, obs: Mapping[str, Any], dropout_seed: Any = None) -> tuple[Any, Any]:
+        """Return what `forward` does, but all that the value head predicts, `[B, V]`.
+
+        Args:
+            weights: flat vector.
+            obs: a normalised observation.
+            dropout_seed: `[2]` int that decides which units the value head doesn't see; None = sees all.
+        """
         tf = self.tf
         leaves = {}
         for name, (_, dtype) in self.leaves.items():
             leaf = tf.cast(obs[name], tf.float32)
             leaves[name] = leaf / 255.0 if dtype == "uint8" else leaf
-        return self.network.forward(self.ops, networks.unpack(self.ops, weights, self.shapes), leaves)
+        drop = networks.keep
+        if dropout_seed is not None and self.dropout > 0:
+            stateless = tf.nn.experimental.stateless_dropout
+            drop = functools.partial(stateless, rate=self.dropout, seed=dropout_seed)
+        return self.network.forward(self.ops, networks.unpack(self.ops, weights, self.shapes), leaves, drop)
 
     # -- host code -------------------------------------------------------------------------------------------
 
@@ -143,9 +164,19 @@ class ActorCritic:
             "hidden": list(self.settings.hidden),
             "leaves": {name: [list(shape), dtype] for name, (shape, dtype) in self.leaves.items()},
             "num_actions": self.num_actions,
+            "num_values": self.num_values,
             "normalised": sorted(self.normaliser.shapes),
             "representation": self.representation,
         }
+
+    def scale_of(self, layers: Sequence[str], factor: float) -> np.ndarray:
+        """Return a vector like the weights: `factor` for the parameters of `layers`, 1 elsewhere."""
+        return np.concatenate(
+            [
+                np.full(int(np.prod(shape)), factor if name.split("/")[0] in layers else 1.0, np.float32)
+                for name, shape in self.shapes.items()
+            ]
+        )
 
     def policy(self, seed: int = 0) -> NumpyPolicy:
         """Return the present policy in NumPy, for evaluation; later updates don't touch it."""
@@ -173,3 +204,9 @@ class ActorCritic:
         function = tf.function(serve).get_concrete_function(**self.observation_spec())
         module.serve = function
         tf.saved_model.save(module, str(path), signatures={"serving_default": function})
+
+
+def actor_critic_for(env: VectorEnv, settings: LearningSettings, seed: int) -> ActorCritic:
+    """Return a fresh model for an environment's observations."""
+    representation = getattr(env.unwrapped, "representation", settings.network)
+    return ActorCritic(env.single_observation_space, settings, seed, representation)

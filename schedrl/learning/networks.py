@@ -14,7 +14,7 @@ vector for Adam, one array in a checkpoint, one buffer to share between processe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -37,6 +37,15 @@ class Layer(NamedTuple):
 
 
 RELU_GAIN, POLICY_GAIN, VALUE_GAIN = 2**0.5, 0.01, 1.0
+VALUE_LAYERS = ("value_hidden", "value")
+"""Layers that only the value head reads."""
+Drop = Callable[[Any], Any]
+"""Dropout on what the value head reads; the policy's log-probabilities never see any."""
+
+
+def keep(x: Any) -> Any:
+    """Drop nothing: what acting and evaluation pass as `drop`."""
+    return x
 
 
 class SlotNetwork:
@@ -48,7 +57,13 @@ class SlotNetwork:
 
     name = "slots"
 
-    def __init__(self, leaves: Mapping[str, tuple[int, ...]], num_actions: int, hidden: Sequence[int]):
+    def __init__(
+        self,
+        leaves: Mapping[str, tuple[int, ...]],
+        num_actions: int,
+        hidden: Sequence[int],
+        num_values: int = 1,
+    ):
         if "queue" not in leaves or len(leaves["queue"]) != 2 or leaves["queue"][0] != num_actions - 1:
             raise UserError(
                 f"the network 'slots' needs a leaf queue [slots, features] and slots + 1 actions, "
@@ -67,11 +82,13 @@ class SlotNetwork:
             Layer("score", width, 1, POLICY_GAIN),
             Layer("noop", state, 1, POLICY_GAIN),
             Layer("value_hidden", state, state, RELU_GAIN),
-            Layer("value", state, 1, VALUE_GAIN),
+            Layer("value", state, num_values, VALUE_GAIN),
         )
 
-    def forward(self, ops: Any, w: Mapping[str, Any], obs: Mapping[str, Any]) -> tuple[Any, Any]:
-        """Return logits `[B, A]` and values `[B]` from float leaves with a leading batch axis."""
+    def forward(
+        self, ops: Any, w: Mapping[str, Any], obs: Mapping[str, Any], drop: Drop = keep
+    ) -> tuple[Any, Any]:
+        """Return logits `[B, A]` and values `[B, V]` from float leaves with a leading batch axis."""
         slots = self.num_slots
         queue = obs["queue"]
         embed = ops.relu(dense(ops, w, "embed", ops.reshape(queue, (-1, queue.shape[-1]))))  # [B*S, width]
@@ -83,8 +100,8 @@ class SlotNetwork:
         own += context
         score = dense(ops, w, "score", ops.reshape(ops.relu(own), (-1, width)))
         logits = ops.concat([ops.reshape(score, (-1, slots)), dense(ops, w, "noop", state)])
-        value = dense(ops, w, "value", ops.relu(dense(ops, w, "value_hidden", state)))
-        return logits, ops.reshape(value, (-1,))
+        value = dense(ops, w, "value", drop(ops.relu(dense(ops, w, "value_hidden", state))))
+        return logits, value
 
 
 class DenseNetwork:
@@ -95,6 +112,7 @@ class DenseNetwork:
         leaves: Mapping[str, tuple[int, ...]],
         num_actions: int,
         hidden: Sequence[int],
+        num_values: int = 1,
         name: str = "mlp",
     ):
         self.name = name
@@ -107,32 +125,46 @@ class DenseNetwork:
         self.depth = len(body)
         heads = (
             Layer("policy", widths[-1], num_actions, POLICY_GAIN),
-            Layer("value", widths[-1], 1, VALUE_GAIN),
+            Layer("value", widths[-1], num_values, VALUE_GAIN),
         )
         self.layers = (*body, *heads)
 
-    def forward(self, ops: Any, w: Mapping[str, Any], obs: Mapping[str, Any]) -> tuple[Any, Any]:
-        """Return logits `[B, A]` and values `[B]` from float leaves with a leading batch axis."""
+    def forward(
+        self, ops: Any, w: Mapping[str, Any], obs: Mapping[str, Any], drop: Drop = keep
+    ) -> tuple[Any, Any]:
+        """Return logits `[B, A]` and values `[B, V]` from float leaves with a leading batch axis."""
         parts = flat(ops, obs, self.leaves)
         x = parts[0] if len(parts) == 1 else ops.concat(parts)
         for i in range(self.depth):
             x = ops.relu(dense(ops, w, f"hidden_{i}", x))
-        return dense(ops, w, "policy", x), ops.reshape(dense(ops, w, "value", x), (-1,))
+        return dense(ops, w, "policy", x), dense(ops, w, "value", drop(x))
 
 
 Network = SlotNetwork | DenseNetwork
 
 
 def make_network(
-    name: str, leaves: Mapping[str, tuple[int, ...]], num_actions: int, hidden: Sequence[int] = ()
+    name: str,
+    leaves: Mapping[str, tuple[int, ...]],
+    num_actions: int,
+    hidden: Sequence[int] = (),
+    num_values: int = 1,
 ) -> Network:
-    """Build the named network for leaves of these shapes (no mask); empty `hidden` = its default widths."""
+    """Build the named network for leaves of these shapes (no mask).
+
+    Args:
+        name: of DEFAULT_HIDDEN.
+        leaves: their shapes, without the batch axis.
+        num_actions: A.
+        hidden: widths; empty = the network's default.
+        num_values: V, 1 or the number of quantiles of the return that the value head predicts.
+    """
     if name not in DEFAULT_HIDDEN:
         raise UserError(f"unknown network {name!r}; choose one of {', '.join(DEFAULT_HIDDEN)}")
     hidden = tuple(hidden) or DEFAULT_HIDDEN[name]
     if name == "slots":
-        return SlotNetwork(leaves, num_actions, hidden)
-    return DenseNetwork(leaves, num_actions, hidden, name)
+        return SlotNetwork(leaves, num_actions, hidden, num_values)
+    return DenseNetwork(leaves, num_actions, hidden, num_values, name)
 
 
 def dense(ops: Any, w: Mapping[str, Any], name: str, x: Any) -> Any:

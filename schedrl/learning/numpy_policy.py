@@ -39,7 +39,8 @@ class NumpyPolicy:
         self.leaves = {name: (tuple(shape), dtype) for name, (shape, dtype) in spec["leaves"].items()}
         self.num_actions = spec["num_actions"]
         shapes = {name: shape for name, (shape, _) in self.leaves.items()}
-        network = networks.make_network(spec["network"], shapes, self.num_actions, spec["hidden"])
+        sizes = (self.num_actions, spec["hidden"], spec.get("num_values", 1))
+        network = networks.make_network(spec["network"], shapes, *sizes)
         self.network = network
         expected = networks.parameter_shapes(network)
         check_shapes(
@@ -70,6 +71,17 @@ class NumpyPolicy:
 
     def forward(self, obs: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
         """Return logits `[B, A]`, illegal ones at LARGE_NEGATIVE, and values `[B]` of a batch."""
+        logits, values = self._forward(obs)
+        return logits, values.mean(axis=-1)
+
+    def quantiles(self, obs: Mapping[str, Any]) -> np.ndarray:
+        """Return the predicted quantiles of the (scaled) return `[B, V]`, lowest first, of a batch.
+
+        Quantile i stands for the share (i + 0.5) / V. V is 1, the mean, without a quantile critic.
+        """
+        return np.sort(self._forward(obs)[1], axis=-1)
+
+    def _forward(self, obs: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
         mask = np.asarray(obs[MASK], bool)
         require_legal(mask)
         leaves = {}

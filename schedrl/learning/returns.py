@@ -69,6 +69,39 @@ def gae(
     return advantages
 
 
+def returns_to_go(rewards: np.ndarray, gamma: float) -> np.ndarray:
+    """Return the discounted sum `[T, B]` of the rewards `[T, B]` from each step to the end of its column."""
+    sums = np.array(rewards)
+    for t in range(len(sums) - 2, -1, -1):
+        sums[t] += gamma * sums[t + 1]
+    return sums
+
+
+def group_baseline(sums: np.ndarray, times: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Return the time-dependent baseline `[T, B]`: the mean return to go of a group at the same time.
+
+    An episode that is over by then counts with 0. After DeepRM (Mao et al., 2016, section 3.3).
+
+    Args:
+        sums: returns to go `[T, B]`.
+        times: `[T, B]` time of each step, not decreasing along T, -1 after the episode's end. With the
+            steps' own indices this is the original's baseline.
+        groups: `[B]` whole numbers; columns of the same number are compared.
+    """
+    length = int(times.max()) + 1
+    at_time = np.zeros((times.shape[1], length), sums.dtype)
+    for column in range(times.shape[1]):
+        own = times[:, column]
+        own = own[own >= 0]
+        upcoming = np.searchsorted(own, np.arange(length))  # the first step at that time or later
+        there = upcoming < len(own)
+        at_time[column, there] = sums[upcoming[there], column]
+    members = groups[:, None] == np.unique(groups)
+    means = (members.T @ at_time) / members.sum(axis=0)[:, None]
+    row_of = np.searchsorted(np.unique(groups), groups)
+    return means[row_of, np.maximum(times, 0)]
+
+
 def following_lambda(gae_lambda: float, learned: np.ndarray) -> np.ndarray:
     """Return lambda `[T, B]` for `gae` when only some states have values.
 

@@ -6,13 +6,16 @@ kept, so that its value (never that of the observation after the reset) can be b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import VectorEnv
 
 from schedrl.learning.distributions import require_legal
+from schedrl.learning.settings import ActorCriticSettings
 
 MASK = "action_mask"
 Observation = Mapping[str, np.ndarray]
@@ -56,8 +59,8 @@ class Collector:
         num_steps: vector steps per rollout.
         seed: of the environment's own random stream.
         skip_forced: don't ask the policy where one action is legal; such decisions are not `learned` from.
-        The
-            first step of a rollout is the exception: the critic is asked there, at the end of the one before.
+            The first step of a rollout is the exception: the critic is asked there, at the end of the one
+            before.
         check_numerics: stop where the environment returns a NaN or an infinity.
     """
 
@@ -149,8 +152,24 @@ class Collector:
         )
 
 
+def collector_for(env: VectorEnv, settings: ActorCriticSettings, seed: int) -> Collector:
+    """Return a collector as the settings say."""
+    options = {"skip_forced": settings.skip_forced, "check_numerics": settings.check_numerics}
+    return Collector(env, settings.num_steps, seed, **options)
+
+
 class NumericsError(ArithmeticError):
     """A NaN or an infinity; the message names the tensor."""
+
+
+@contextmanager
+def numerics_named(tf: Any) -> Iterator[None]:
+    """Turn what `tf.debugging.check_numerics` raises into a `NumericsError` in plain words."""
+    try:
+        yield
+    except tf.errors.InvalidArgumentError as error:
+        text = next((line for line in str(error).splitlines() if "Tensor had" in line), str(error))
+        raise NumericsError("in the update: " + re.sub(r"{{.*?}} | \[Op:.*", "", text)) from error
 
 
 def require_finite(name: str, array: np.ndarray) -> None:

@@ -57,6 +57,7 @@ class Run:
         overwrite: start afresh where `folder` holds a finished or interrupted run; refused otherwise.
         checkpoint_every: decisions between checkpoints; a last one is always written.
         callback: called with each record.
+        say: called with a line of text where something else than an update is going on.
         tensorboard: write TensorBoard events.
     """
 
@@ -71,8 +72,10 @@ class Run:
         overwrite: bool = False,
         checkpoint_every: int = 500_000,
         callback: Callable[[Record], None] | None = None,
+        say: Callable[[str], None] | None = None,
         tensorboard: bool = True,
     ):
+        self.say = say or (lambda text: None)
         self.budget, self.seed, self.resume = budget, seed, resume
         self.folder = None if folder is None else Path(folder)
         self.checkpoint_every = checkpoint_every

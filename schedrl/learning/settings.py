@@ -1,9 +1,13 @@
-"""The settings that every learning algorithm shares; each algorithm adds its own. No heavy imports."""
+"""The settings that algorithms share; each algorithm adds its own. No heavy imports.
+
+`LearningSettings` is for all. `PolicyGradientSettings` adds what every policy gradient has, and
+`ActorCriticSettings` what comes with a critic that learns from rollouts of fixed length.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from schedrl.settings import Settings
 
@@ -13,6 +17,11 @@ Schedule = Literal["constant", "linear", "cosine"]
 @dataclass(frozen=True)
 class LearningSettings(Settings):
     """Budget, network, optimiser and numeric guards."""
+
+    actions: ClassVar[tuple[str, ...]] = ("discrete",)
+    """Kinds of action space the algorithm can act in: discrete, continuous, mixed."""
+    critic: ClassVar[bool] = True
+    """Whether the algorithm learns values."""
 
     total_steps: int | None = 2_000_000
     """Budget in decisions (one step of one environment, forced ones included); none = no such limit."""
@@ -24,31 +33,26 @@ class LearningSettings(Settings):
     """Discount per decision, in [0, 1]. 1 suits episodes that end. In steady state 0.98 and 0.99
     were measured to hold long jobs back for ever; 0.998 works (preset ppo-steady)."""
     learning_rate: float = 2e-3
-    """Adam's step size at the start."""
+    """The optimiser's step size at the start."""
     learning_rate_schedule: Schedule = "linear"
     """How the step size goes to 0 over the budget: constant, linear or cosine."""
-    entropy_coef: float = 0.0
-    """Weight of the entropy bonus (over legal actions only, nats) at the start. Beside an idle machine a step
-    of waiting costs less than a bonus of 0.01 pays, so the policy waits for ever (docs/algorithms/ppo.md)."""
-    entropy_coef_final: float = 0.0
-    """Weight of the entropy bonus at the end of the budget."""
-    entropy_schedule: Schedule = "linear"
-    """How the entropy weight moves from start to end: constant, linear or cosine."""
     max_grad_norm: float = 0.5
     """Global norm to which a gradient is scaled down."""
     reward_scale: float = 0.02
     """Rewards are multiplied by this before learning (logs show them unscaled). Returns should come to a few
     units: larger ones make the critic's gradient fill max_grad_norm and starve the policy."""
-    normalise_advantages: bool = True
-    """Scale the advantages of each batch to mean 0 and standard deviation 1."""
-    advantage_clip: float = 10.0
-    """Advantages are cut to +- this (after normalising)."""
     normalise_observations: bool = False
     """Scale observations by running mean and variance, saved with the model and frozen in evaluation."""
     network: Literal["slots", "mlp", "image"] = "slots"
     """slots = weights shared over job slots, mlp = flat, image = the paper's (20 hidden units)."""
     hidden: tuple[int, ...] = ()
     """Widths of the hidden layers; empty = the network's default (slots 32,32; mlp 128,128; image 20)."""
+    pretrain: str | None = None
+    """Before learning, imitate this heuristic (sjf, tetris, ...), as the original's pg_su; none = don't."""
+    pretrain_episodes: int = 500
+    """Episodes that the heuristic plays to be imitated; a fifth of them is kept to validate."""
+    pretrain_epochs: int = 30
+    """Most passes over the imitated decisions; the weights of the best validation accuracy are kept."""
     use_tf_function: bool = True
     """Compile acting and learning with tf.function; False runs the same code eagerly, for debugging."""
     xla: bool = False
@@ -63,10 +67,67 @@ class LearningSettings(Settings):
             self.total_steps is not None or self.num_episodes is not None,
             "a run needs a budget: give total_steps (decisions) or num_episodes",
         )
-        for name in ("total_steps", "num_episodes", "num_envs", "hidden"):
+        for name in ("total_steps", "num_episodes", "num_envs", "hidden", "pretrain_epochs"):
             self.in_range(name, 1)
-        for name in ("learning_rate", "max_grad_norm", "reward_scale", "advantage_clip"):
+        for name in ("learning_rate", "max_grad_norm", "reward_scale"):
             self.in_range(name, 0, open_low=True)
+        self.in_range("gamma", 0, 1)
+        self.in_range("pretrain_episodes", 5)
+        if self.pretrain is not None:
+            from schedrl import registry
+
+            object.__setattr__(self, "pretrain", registry.find("heuristic", self.pretrain))
+
+
+@dataclass(frozen=True)
+class PolicyGradientSettings(LearningSettings):
+    """What every policy gradient has: advantages and an entropy bonus."""
+
+    entropy_coef: float = 0.0
+    """Weight of the entropy bonus (over legal actions only, nats) at the start. Next to an idle machine a
+    step of waiting may cost less than a large bonus pays (docs/algorithms/ppo.md)."""
+    entropy_coef_final: float = 0.0
+    """Weight of the entropy bonus at the end of the budget."""
+    entropy_schedule: Schedule = "linear"
+    """How the entropy weight moves from start to end: constant, linear or cosine."""
+    normalise_advantages: bool = True
+    """Scale the advantages of each batch to mean 0 and standard deviation 1."""
+    advantage_clip: float = 10.0
+    """Advantages are cut to +- this (after normalising)."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        super().__post_init__()
         for name in ("entropy_coef", "entropy_coef_final"):
             self.in_range(name, 0)
-        self.in_range("gamma", 0, 1)
+        self.in_range("advantage_clip", 0, open_low=True)
+
+
+@dataclass(frozen=True)
+class ActorCriticSettings(PolicyGradientSettings):
+    """A critic, and rollouts of fixed length that it completes."""
+
+    num_steps: int = 64
+    """Vector steps per rollout; one update learns from num_envs x num_steps decisions."""
+    gae_lambda: float = 0.95
+    """Lambda of generalised advantage estimation, in [0, 1]; 1 = n-step returns over the whole rollout."""
+    value_coef: float = 0.5
+    """Weight of the value loss."""
+    dropout: float = 0.0
+    """Share of the units in front of the value head that are dropped in value losses, in [0, 1). The policy
+    never drops: its log-probabilities would no longer be those that acted."""
+    num_quantiles: int = 0
+    """Let the critic predict that many quantiles of the return instead of its mean (Dabney et al., 2018);
+    `policy.quantiles(obs)` reads them. 0 = the mean."""
+    skip_forced: bool = True
+    """Don't learn from decisions with a single legal action: they have no policy gradient, and more than half
+    are such. Time passes over them with lambda 1, and the critic is asked only where there is a choice."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        super().__post_init__()
+        self.in_range("num_steps", 1)
+        self.in_range("gae_lambda", 0, 1)
+        self.in_range("value_coef", 0)
+        self.in_range("dropout", 0, 1, open_high=True)
+        self.in_range("num_quantiles", 0)

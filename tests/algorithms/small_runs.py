@@ -1,5 +1,7 @@
 """Small settings for each algorithm, so that one file of tests covers all that the registry finds."""
 
+import sys
+
 from schedrl import registry
 from schedrl.envs.probes import PROBES
 from schedrl.learning.budget import Budget
@@ -16,13 +18,13 @@ COMMON = {
     "learning_rate": 1e-2,
     "total_steps": 30_000,
 }
-OWN = {"ppo": {"num_steps": 8, "batch_size": 128, "num_epochs": 4}}
-"""What one algorithm needs beside COMMON to learn the probes."""
 
 
 def small_settings(algorithm: str, **changes):
+    """COMMON, what the algorithm's config.py says it needs beside (PROBE_SETTINGS), and changes."""
     cls = registry.get("algorithm_settings", algorithm)
-    return cls.from_dict({**COMMON, **OWN.get(algorithm, {}), **changes})
+    own = getattr(sys.modules[cls.__module__], "PROBE_SETTINGS", {})
+    return cls.from_dict({**COMMON, **own, **changes})
 
 
 def start(algorithm: str, probe: str, seed: int = 0, folder=None, resume: bool = False, **changes):

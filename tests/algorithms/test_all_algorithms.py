@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 from small_runs import start, trained
 
+from schedrl import registry
 from schedrl.envs.probes import PROBES
 from schedrl.learning.numpy_policy import NumpyPolicy
 from schedrl.learning.rollout import NumericsError
 
 GAMMA = 0.9
+NEED_A_CRITIC = ("constant_reward", "reward_from_observation", "delayed_reward", "truncated_or_terminated")
+"""Probes of values: the first three leave nothing to choose, the last needs the value of a cut-off state."""
 
 
 def states_of(env) -> np.ndarray:
@@ -19,12 +22,16 @@ def states_of(env) -> np.ndarray:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("probe", PROBES)
 def test_learns_the_probe(algorithm, probe, seed):
+    critic = registry.get("algorithm_settings", algorithm).critic
+    if not critic and probe in NEED_A_CRITIC:
+        pytest.skip("it learns no values")
     run, _ = trained(algorithm, probe, seed)
     env = PROBES[probe](1)
     x = states_of(env)
     policy = run.model.policy()
     obs = {"x": x, "action_mask": env.mask(x)}
-    np.testing.assert_allclose(policy.forward(obs)[1], env.optimal_values(x, GAMMA), rtol=0.05, atol=0.02)
+    if critic:
+        np.testing.assert_allclose(run.model.values(obs), env.optimal_values(x, GAMMA), rtol=0.05, atol=0.02)
     best = env.optimal_actions(x)
     if best is not None:
         np.testing.assert_array_equal(policy.predict(obs)[best >= 0], best[best >= 0])
@@ -43,8 +50,10 @@ def test_killed_and_resumed_equals_uninterrupted(algorithm, tmp_path):
     options = {"normalise_observations": True, "total_steps": 9_000}
     whole, _ = trained(algorithm, "truncated_or_terminated", 5, tmp_path / "whole", **options)
     _, records = start(algorithm, "truncated_or_terminated", 5, tmp_path / "cut", **options)
-    for _, record in zip(range(11), records, strict=False):
+    for record in records:
         last = record["decisions"]
+        if last > 5_000:
+            break
     del records  # killed: more was done than the newest checkpoint holds
     resumed, rest = trained(algorithm, "truncated_or_terminated", 5, tmp_path / "cut", resume=True, **options)
     assert rest[0]["decisions"] <= last

@@ -5,9 +5,9 @@ import pytest
 from small_runs import small_settings, trained
 
 from ppo.model import PPOLearner, permutations
-from ppo.train import make_batch
 from schedrl.envs.probes import MaskedBestAction
 from schedrl.learning.actor_critic import ActorCritic
+from schedrl.learning.batches import decisions_of
 from schedrl.learning.rollout import Rollout
 from schedrl.learning.tf_setup import tensorflow
 from schedrl.settings import UserError
@@ -144,7 +144,7 @@ def test_forced_decisions_are_passed_over_exactly():
     third = 5 + g * 6 + g**2 * 2.0 - 0.9
     second = 4 + g * 0.9 - 0.7 + g * 0.5 * third
     first = 1 + g * 2 + g**2 * 3 + g**3 * 0.7 - 0.5 + g**3 * 0.5 * second
-    batch = make_batch(rollout, settings.replace(normalise_advantages=False, advantage_clip=100.0))
+    batch = decisions_of(rollout, settings.replace(normalise_advantages=False, advantage_clip=100.0))
     np.testing.assert_allclose(batch["advantage"], [first, second, third], rtol=1e-5)
     np.testing.assert_allclose(batch["target"], batch["advantage"] + [0.5, 0.7, 0.9], rtol=1e-5)
 

@@ -8,11 +8,12 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from schedrl.sim.deeprm.outcome import Outcome
-from schedrl.sim.deeprm.state import TERM_NAMES
+from schedrl.sim.deeprm.state import TERM_NAMES, TIME
 
 from . import render
 from .clusters import Clusters
 from .jobs import jobs_of
+from .observation import Observer
 from .settings import DeepRMSettings, chosen
 
 
@@ -37,6 +38,8 @@ class DeepRMVectorEnv(VectorEnv):
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": ["ansi"]}  # noqa: RUF012
     render_mode = "ansi"
+    numbered_sequences = True
+    """`reset(options={"sequences": ...})` chooses the job sequences, `times()` tells the time."""
 
     def __init__(
         self,
@@ -68,9 +71,14 @@ class DeepRMVectorEnv(VectorEnv):
         self._obs = self.clusters.observer.empty(num_envs)
         self._terms = dict(zip(TERM_NAMES, self.clusters.terms, strict=True))
         self._started = False
+        self._observers: dict[str, Observer] = {}
 
     def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[dict, dict]:
         """Start N new episodes; a seed starts its job sequences from the first.
+
+        Args:
+            seed: of the job sequences from here on.
+            options: {"sequences": [N] ascending numbers} plays these; the same number may stand in a row.
 
         Returns:
             The observations (leading axis N) and empty infos.
@@ -78,9 +86,18 @@ class DeepRMVectorEnv(VectorEnv):
         super().reset(seed=seed)
         if seed is not None:
             self._jobs = jobs_of(self.settings, seed, self._family, self._workload)
-        self.clusters.load(self.clusters.everyone, *self._jobs.next(self.num_envs))
+        chosen = (options or {}).get("sequences")
+        jobs = self._jobs.next(self.num_envs) if chosen is None else self._chosen(np.asarray(chosen))
+        self.clusters.load(self.clusters.everyone, *jobs)
         self._started = True
         return self._observe(), {}
+
+    def _chosen(self, numbers: np.ndarray) -> tuple[np.ndarray, Any]:
+        if numbers.shape != (self.num_envs,) or (np.diff(numbers) < 0).any():
+            raise ValueError(f"sequences must be {self.num_envs} ascending numbers, got {numbers!r}")
+        every = np.arange(numbers[0], numbers[-1] + 1)
+        self._jobs.cursor = int(every[-1]) + 1
+        return numbers, self._jobs.at(every).rows(numbers - every[0])
 
     def step(self, actions: np.ndarray) -> tuple[dict, np.ndarray, np.ndarray, np.ndarray, dict]:
         """Take one decision in each environment.
@@ -129,6 +146,17 @@ class DeepRMVectorEnv(VectorEnv):
             "_final_info": over,
             "_episode": over,
         }
+
+    def times(self) -> np.ndarray:
+        """Return the present time [N] of each environment, in steps."""
+        return self.clusters.state.column(TIME).copy()
+
+    def observe_as(self, representation: str) -> dict[str, np.ndarray]:
+        """Return the present observations in another representation, for a heuristic to decide by."""
+        settings = self.settings.replace(representation=representation)
+        if representation not in self._observers:
+            self._observers[representation] = Observer(settings, self.clusters.spec)
+        return self._observers[representation].write(self.clusters.state, self.clusters.everyone, None)
 
     def render(self) -> tuple[str, ...]:
         """Return the present state of each environment as text."""

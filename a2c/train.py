@@ -1,0 +1,60 @@
+"""A2C's training loop: build -> while the budget lasts: collect -> learn -> log -> checkpoint.
+
+From a shell: `python launcher.py --algo a2c`, `python -m a2c.train`, or `cd a2c && python train.py`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from gymnasium.vector import VectorEnv
+
+from a2c.config import A2CSettings
+from a2c.model import make_step
+from schedrl.learning import returns
+from schedrl.learning.actor_critic import actor_critic_for
+from schedrl.learning.batches import decisions_of
+from schedrl.learning.logger import Record
+from schedrl.learning.pretraining import pretrain
+from schedrl.learning.rollout import collector_for
+from schedrl.learning.run_folder import Run
+from schedrl.learning.schedules import rates_of
+
+
+def train(env: VectorEnv, settings: A2CSettings, run: Run) -> Iterator[Record]:
+    """Train on `env` until the run is done; yield a record of metrics after each update."""
+    run.model = model = actor_critic_for(env, settings, run.seed)
+    pretrain(model, env, settings, run)
+    step = make_step(model, settings)
+    collector = collector_for(env, settings, run.seed)
+    parts = {"model": model, "step": step, "collector": collector}
+    run.restore(**parts)
+
+    while not run.done:
+        started, rates = time.perf_counter(), rates_of(settings, run.budget.progress)
+        rollout = collector.collect(model.act, model.values)
+        batch = decisions_of(rollout, settings)
+        metrics = step(batch, **rates)
+        model.update_normaliser(rollout.obs)
+
+        record = run.log(
+            decisions=rollout.rewards.size,
+            seconds=time.perf_counter() - started,
+            episodes=rollout.episodes,
+            explained_variance=returns.explained_variance(batch["value"], batch["target"]),
+            learned_share=rollout.learned.mean(),
+            **rates,
+            **metrics,
+        )
+        run.checkpoint(**parts)
+        yield record
+    run.finish(**parts)
+
+
+if __name__ == "__main__":
+    import sys
+
+    from launcher import main
+
+    sys.exit(main(["--algo", "a2c", *sys.argv[1:]]))

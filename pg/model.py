@@ -1,0 +1,48 @@
+"""PG's update: one gradient step on the decisions of whole episodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pg.config import PGSettings
+from schedrl.learning import distributions, losses, returns
+from schedrl.learning.actor_critic import MASK, ActorCritic
+from schedrl.learning.batches import scaled_advantages
+from schedrl.learning.episodes import Episodes
+from schedrl.learning.gradient_step import GradientStep
+
+
+def make_step(model: ActorCritic, settings: PGSettings) -> GradientStep:
+    """Return the compiled step; it takes batches with `advantage`."""
+    tf = model.tf
+
+    def loss(weights, batch, entropy_coef, _):
+        logits, _ = model.forward(weights, batch["obs"])
+        log_probs = distributions.log_probs(logits, batch["obs"][MASK])
+        policy_loss = losses.policy_gradient(log_probs, batch["action"], batch["advantage"])
+        entropy = tf.reduce_mean(distributions.entropy(log_probs))
+        return policy_loss - entropy_coef * entropy, (policy_loss, entropy)
+
+    return GradientStep(model, loss, ("policy_loss", "entropy"), ("advantage",), optimiser=settings.optimiser)
+
+
+def make_batch(played: Episodes, groups: np.ndarray, settings: PGSettings) -> dict[str, Any]:
+    """Return `obs`, `action` and `advantage` (return to go minus baseline) of all decisions with a choice.
+
+    Args:
+        played: whole episodes.
+        groups: `[B]`, which of them played the same sequence.
+        settings: discount, baseline, scaling.
+    """
+    sums = returns.returns_to_go(played.rewards * settings.reward_scale, settings.gamma)
+    index = np.arange(len(sums))[:, None]
+    times = played.times if settings.baseline == "time" else np.where(played.times >= 0, index, -1)
+    advantages = sums - returns.group_baseline(sums, times, groups)
+    chosen = advantages[played.steps, played.envs].astype(np.float32)
+    return {
+        "obs": played.obs,
+        "action": played.actions,
+        "advantage": scaled_advantages(chosen, settings),
+    }

@@ -1,0 +1,44 @@
+"""From a rollout to the arrays `[n]` that an update learns from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from schedrl.learning import returns
+from schedrl.learning.rollout import Rollout
+from schedrl.learning.settings import ActorCriticSettings, PolicyGradientSettings
+
+
+def decisions_of(rollout: Rollout, settings: ActorCriticSettings) -> dict[str, Any]:
+    """Return `obs`, `action`, `log_prob`, `value`, `advantage` and `target` of the decisions to learn from.
+
+    Advantages are generalised estimates, time passing over forced decisions with lambda 1; targets are the
+    lambda-returns.
+    """
+    rewards = rollout.rewards * np.float32(settings.reward_scale)
+    following = returns.next_values(
+        rollout.values, rollout.last_values, rollout.terminated, rollout.truncated, rollout.final_values
+    )
+    ended = rollout.terminated | rollout.truncated
+    trace = returns.following_lambda(settings.gae_lambda, rollout.learned)
+    advantages = returns.gae(rewards, rollout.values, following, ended, settings.gamma, trace)
+    rows = np.flatnonzero(rollout.learned)
+    advantage = advantages.reshape(-1)[rows].astype(np.float32)
+    value = rollout.flat("values")[rows]
+    return {
+        "obs": {name: rollout.flat(name)[rows] for name in rollout.obs},
+        "action": rollout.flat("actions")[rows],
+        "log_prob": rollout.flat("log_probs")[rows],
+        "value": value,
+        "advantage": scaled_advantages(advantage, settings),
+        "target": advantage + value,
+    }
+
+
+def scaled_advantages(advantage: np.ndarray, settings: PolicyGradientSettings) -> np.ndarray:
+    """Return advantages `[n]` normalised and clipped as the settings say."""
+    if settings.normalise_advantages:
+        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+    return np.clip(advantage, -settings.advantage_clip, settings.advantage_clip)

@@ -1,0 +1,89 @@
+"""One optimiser step per batch, compiled: what algorithms do that use each batch once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from schedrl.learning import optimisers
+from schedrl.learning.actor_critic import ActorCritic
+from schedrl.learning.rollout import numerics_named
+
+Loss = Callable[[Any, Mapping[str, Any], Any, Any], tuple[Any, Sequence[Any]]]
+
+
+class GradientStep:
+    """Differentiates `loss`, clips the gradient's norm and moves the model's weights.
+
+    Args:
+        model: whose weights move.
+        loss: `(weights, batch, entropy_coef, dropout_seed) -> loss, statistics`, with `batch["obs"]`
+            normalised.
+        statistics: their names.
+        columns: names of the batch's float32 columns `[n]`, beside `obs` and `action`.
+        optimiser: of `optimisers.OPTIMISERS`.
+        scale: `[weights]` factor of the learning rate for each parameter; None = 1.
+    """
+
+    def __init__(
+        self,
+        model: ActorCritic,
+        loss: Loss,
+        statistics: Sequence[str],
+        columns: Sequence[str],
+        *,
+        optimiser: str = "adam",
+        scale: np.ndarray | None = None,
+    ):
+        tf = model.tf
+        self.model, self.loss, self.statistics = model, loss, (*statistics, "grad_norm")
+        self.moments = optimisers.Moments(tf, model.weights)
+        self.optimise = optimisers.OPTIMISERS[optimiser]
+        self.scale = None if scale is None else tf.constant(scale)
+        batch: dict[str, Any] = dict.fromkeys(columns, tf.TensorSpec([None], tf.float32))
+        batch |= {"obs": model.observation_spec(), "action": tf.TensorSpec([None], tf.int32)}
+        scalar = tf.TensorSpec([], tf.float32)
+        self._update = model.compile(self._update_graph, [batch, scalar, scalar])
+
+    def _update_graph(self, batch: Mapping[str, Any], learning_rate: Any, entropy_coef: Any) -> list[Any]:
+        model, tf, settings = self.model, self.model.tf, self.model.settings
+        batch = {**batch, "obs": model.normalise(batch["obs"])}
+        weights = model.weights.read_value()
+        m, v, steps = self.moments.read()
+        with tf.GradientTape() as tape:
+            tape.watch(weights)
+            seed = tf.stack([model.seed, tf.cast(steps, tf.int32)])
+            loss, statistics = self.loss(weights, batch, entropy_coef, seed)
+        gradient = tape.gradient(loss, weights)
+        gradient, norm = optimisers.clip_norm(model.ops, gradient, settings.max_grad_norm)
+        if settings.check_numerics:
+            for name, tensor in (*zip(self.statistics, statistics, strict=False), ("gradient", gradient)):
+                tf.debugging.check_numerics(tensor, name)
+        rate = learning_rate if self.scale is None else learning_rate * self.scale
+        weights, m, v = self.optimise(weights, gradient, m, v, steps + 1.0, rate)
+        model.weights.assign(weights)
+        self.moments.assign(m, v, steps + 1.0)
+        return [*statistics, norm]
+
+    def __call__(
+        self, batch: Mapping[str, Any], learning_rate: float, entropy_coef: float = 0.0
+    ) -> dict[str, float]:
+        """Take the step; return the statistics.
+
+        Raises:
+            NumericsError: with `check_numerics`, at the first NaN or infinity; it names the tensor.
+        """
+        with numerics_named(self.model.tf):
+            rates = np.float32(learning_rate), np.float32(entropy_coef)
+            found = self._update({**batch}, *rates)
+        return {name: float(value) for name, value in zip(self.statistics, found, strict=True)}
+
+    def state(self) -> dict[str, Any]:
+        """Return the optimiser's moments."""
+        return self.moments.state()
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Take over `state()`."""
+        self.moments.load_state(state)
