@@ -64,6 +64,10 @@ class DeepRMJobs(Settings):
     load: float | None = None
     """Load of the busiest resource (1.3 = 130 %); above 0; replaces `arrival_rate`. None: not given."""
 
+    train_loads: tuple[float, ...] = ()
+    """Loads that training sequences have in turn, so that one policy learns them all; empty: `load` or
+    `arrival_rate`, which validation and test sequences always have."""
+
     sequence_length: int = 50
     """Steps in which jobs may arrive, at least 1 (paper: 50)."""
 
@@ -102,28 +106,32 @@ class DeepRMJobs(Settings):
             "never run; lower it or raise capacity",
         )
         self.rate()
+        for load in self.train_loads:
+            self.check(load > 0, f"train_loads has {load:g}; every load must be above 0")
+            self.rate(load)
 
     @property
     def capacities(self) -> tuple[int, ...]:
         """Units of each of the R resources."""
         return self.capacity if isinstance(self.capacity, tuple) else (self.capacity,) * self.num_resources
 
-    def rate(self) -> float:
-        """Return the chance of an arrival per step, from `load` where that is given.
+    def rate(self, load: float | None = None) -> float:
+        """Return the chance of an arrival per step: for `load`, else for the settings' own load or rate.
 
         Raises:
-            UserError: `load` would need more than one job per step.
+            UserError: the load would need more than one job per step.
         """
-        if self.load is None:
+        load = self.load if load is None else load
+        if load is None:
             return self.arrival_rate
         highest = float(self.expected_load(1.0).max())
         shown = np.floor(highest * 1000 + 1e-6) / 1000  # never more than what is accepted
         self.check(
-            self.load <= highest + 1e-12,
-            f"load {self.load:g} needs more than one arrival per step; at most {shown:g} with these jobs "
+            load <= highest + 1e-12,
+            f"load {load:g} needs more than one arrival per step; at most {shown:g} with these jobs "
             "(lower capacity, or raise max_job_duration or max_job_demand, for more)",
         )
-        return min(1.0, self.load / highest)
+        return min(1.0, load / highest)
 
     def expected_load(self, arrival_rate: float | None = None) -> np.ndarray:
         """Return the load of each resource, [R], 1 = 100 %: arrivals x E[duration] x E[demand] / capacity."""
@@ -135,10 +143,17 @@ class DeepRMJobs(Settings):
         rate = self.rate() if arrival_rate is None else arrival_rate
         return rate * duration * demand / np.array(self.capacities, float)
 
-    def draw(self, rng: np.random.Generator, num_sequences: int) -> tuple[np.ndarray, np.ndarray]:
-        """Draw durations [num_sequences, T] and demands [num_sequences, T, R], int32; 0 = no arrival."""
+    def draw(
+        self, rng: np.random.Generator, num_sequences: int, training: bool = False
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Draw durations [num_sequences, T] and demands [num_sequences, T, R], int32; 0 = no arrival.
+
+        `training` gives them the `train_loads` in turn, where there are any.
+        """
         steps, resources = num_sequences * self.sequence_length, self.num_resources
-        arrives = rng.random(steps) < self.rate()
+        rates = [self.rate(load) for load in self.train_loads] if training else []
+        of_sequence = np.resize(rates or [self.rate()], num_sequences)
+        arrives = rng.random(steps) < np.repeat(of_sequence, self.sequence_length)
         if self.distribution == "bimodal":
             sizes = Bimodal.scaled(self.max_job_duration, self.max_job_demand)
             short = rng.random(steps) < SHORT_CHANCE

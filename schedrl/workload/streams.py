@@ -88,7 +88,9 @@ class SequenceStream:
             if len(self._blocks) >= CACHED_BLOCKS:
                 del self._blocks[next(iter(self._blocks))]
             seeds = np.random.SeedSequence(self.seed, spawn_key=(self._spawn_key, number))
-            self._blocks[number] = self.jobs.draw(np.random.default_rng(seeds), BLOCK)
+            self._blocks[number] = self.jobs.draw(
+                np.random.default_rng(seeds), BLOCK, training=self.family == "train"
+            )
         return self._blocks[number]
 
 

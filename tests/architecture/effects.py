@@ -80,4 +80,4 @@ def _others(kind: object, value: object) -> list[object]:
         return [*choices, value - 1, value + 1, value * 2, value / 2, value * 5, 0, 1, 3]
     if hasattr(value, "__dataclass_fields__"):
         return ["all"]
-    return [*choices, 1, 0.5, True, "none", None]
+    return [*choices, 1, 0.5, True, "none", None, (0.3,)]
