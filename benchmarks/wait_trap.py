@@ -46,7 +46,16 @@ def run(settings: WaitTrapBenchmark) -> None:
         cut, means = [], {"greedy": [], "sampled": []}  # type: ignore[var-annotated]
         for seed in settings.seeds:
             folder = Path(settings.out) / f"bonus{bonus}_epochs{epochs}_seed{seed}"
-            flags = ["--idle_limit", "none", "--entropy_coef", str(bonus), "--num_epochs", str(epochs)]
+            flags = [
+                "--algo",
+                "ppo",
+                "--idle_limit",
+                "none",
+                "--entropy_coef",
+                str(bonus),
+                "--num_epochs",
+                str(epochs),
+            ]
             train(folder, flags, seed, settings.decisions)
             policy, description = load_policy(folder)
             environment = DeepRMSettings.from_dict(description["settings"]["environment"])
