@@ -21,6 +21,9 @@ class PGSettings(PolicyGradientSettings):
     """Environments stepped together; each plays one episode an update. Multiple of episodes_per_sequence."""
     episodes_per_sequence: int = 8
     """Episodes of the same job sequence that are compared with each other (the original: 20)."""
+    batch_size: int | None = 512
+    """Decisions per gradient step, nearly: those of an update are shuffled and cut into equal parts, each
+    used once. None: one step on all of them, as the original; far fewer steps then."""
     baseline: Literal["time", "decision"] = "time"
     """What is subtracted from a return: the group's mean from the same simulated time on, or from the same
     decision's index on, as the original (whose episodes start jobs at different indexes)."""
@@ -33,6 +36,7 @@ class PGSettings(PolicyGradientSettings):
         """Refuse values out of range."""
         super().__post_init__()
         self.in_range("episodes_per_sequence", 2)
+        self.in_range("batch_size", 1)
         self.check(
             self.num_envs % self.episodes_per_sequence == 0,
             f"num_envs is {self.num_envs}; it must be a multiple of episodes_per_sequence "
@@ -46,6 +50,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "network": "image",
         "num_envs": 200,
         "episodes_per_sequence": 20,
+        "batch_size": None,
         "baseline": "decision",
         "optimiser": "rmsprop",
         "learning_rate": 1e-3,

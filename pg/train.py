@@ -8,11 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+import numpy as np
 from gymnasium.vector import VectorEnv
 
 from pg.config import PGSettings
 from pg.model import make_batch, make_step
 from schedrl.learning.actor_critic import actor_critic_for
+from schedrl.learning.batches import minibatches
+from schedrl.learning.checkpoint import RandomState
 from schedrl.learning.episodes import EpisodeCollector
 from schedrl.learning.logger import Record
 from schedrl.learning.pretraining import pretrain
@@ -28,14 +31,16 @@ def train(env: VectorEnv, settings: PGSettings, run: Run) -> Iterator[Record]:
     collector = EpisodeCollector(
         env, settings.episodes_per_sequence, run.seed, check_numerics=settings.check_numerics
     )
-    parts = {"model": model, "step": step, "collector": collector}
+    shuffler = RandomState(run.seed, 2)
+    parts = {"model": model, "step": step, "collector": collector, "shuffler": shuffler}
     run.restore(**parts)
 
     while not run.done:
         started, rates = time.perf_counter(), rates_of(settings, run.budget.progress)
         played = collector.collect(lambda obs, _: model.act(obs, collector.step)[0])
         batch = make_batch(played, collector.groups, settings)
-        metrics = step(batch, **rates)
+        taken = [step(part, **rates) for part in minibatches(batch, settings.batch_size, shuffler.generator)]
+        metrics = {name: np.mean([found[name] for found in taken]) for name in step.statistics}
         model.update_normaliser(played.obs)
 
         record = run.log(
@@ -43,6 +48,7 @@ def train(env: VectorEnv, settings: PGSettings, run: Run) -> Iterator[Record]:
             seconds=time.perf_counter() - started,
             episodes=played.ended,
             learned_share=len(played.actions) / played.decisions,
+            gradient_steps=len(taken),
             **rates,
             **metrics,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,19 @@ def decisions_of(rollout: Rollout, settings: ActorCriticSettings) -> dict[str, A
         "advantage": scaled_advantages(advantage, settings),
         "target": advantage + value,
     }
+
+
+def minibatches(
+    batch: Mapping[str, Any], size: int | None, generator: np.random.Generator
+) -> Iterator[dict[str, Any]]:
+    """Yield a batch shuffled and cut into equal parts of about `size` rows; None = whole, as it is."""
+    rows = len(batch["action"])
+    if size is None or rows <= size:
+        yield dict(batch)
+        return
+    for part in np.array_split(generator.permutation(rows), round(rows / size)):
+        obs = {name: leaf[part] for name, leaf in batch["obs"].items()}
+        yield {name: column[part] for name, column in batch.items() if name != "obs"} | {"obs": obs}
 
 
 def scaled_advantages(advantage: np.ndarray, settings: PolicyGradientSettings) -> np.ndarray:

@@ -74,6 +74,7 @@ CHANGES = {
     "entropy_coef": 0.1, "entropy_coef_final": 0.1, "entropy_schedule": "constant", "max_grad_norm": 0.01,
     "reward_scale": 0.1, "normalise_advantages": False, "advantage_clip": 0.1, "normalise_observations": True,
     "hidden": (16,), "total_steps": 1_300, "optimiser": "rmsprop", "episodes_per_sequence": 16,
+    "batch_size": 16,
 }  # fmt: skip
 NEEDS = {"reward_scale": {"normalise_advantages": False}}
 PROBE_THAT_SHOWS = {"gamma": "delayed_reward"}

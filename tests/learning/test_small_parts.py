@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from schedrl.learning import networks, optimisers
+from schedrl.learning.batches import minibatches
 from schedrl.learning.budget import Budget
 from schedrl.learning.logger import Logger
 from schedrl.learning.run_folder import Run, describe_run
@@ -26,6 +27,18 @@ def test_budget_counts_decisions_or_episodes():
         Budget()
     with pytest.raises(UserError, match="total_steps is 0"):
         Budget(total_steps=0)
+
+
+def test_minibatches_use_every_row_once():
+    batch = {"obs": {"x": np.arange(10)}, "action": np.arange(10), "advantage": -np.arange(10)}
+    parts = list(minibatches(batch, 4, np.random.default_rng(0)))
+    assert [len(part["action"]) for part in parts] == [5, 5]
+    assert sorted(np.concatenate([part["action"] for part in parts])) == list(range(10))
+    for part in parts:
+        np.testing.assert_array_equal(part["obs"]["x"], part["action"])
+        np.testing.assert_array_equal(part["advantage"], -part["action"])
+    (whole,) = minibatches(batch, None, np.random.default_rng(0))
+    np.testing.assert_array_equal(whole["action"], np.arange(10))
 
 
 def test_schedules():
