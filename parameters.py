@@ -49,7 +49,7 @@ GLOSSARY = LEGACY | {
     "actor_critic_brain": "model.py",
     "run_script": "launcher.py",
     "pg_re": "--algo pg",
-    "pg_su": "--algo pg --imitation True",
+    "pg_su": "--algo pg --pretrain sjf",
 }
 """Names in the original DeepRM and its earlier ports -> ours; flags among them are accepted as aliases."""
 

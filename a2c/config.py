@@ -33,7 +33,7 @@ class A2CSettings(ActorCriticSettings):
 
 
 PRESETS: dict[str, dict[str, Any]] = {
-    "a2c-steady": {"gamma": 0.998, "total_steps": 10_000_000},
+    "a2c-steady": {"gamma": 0.999, "total_steps": 10_000_000},
 }
 
 PROBE_SETTINGS: dict[str, Any] = {"num_steps": 2, "learning_rate": 3e-2, "critic_learning_rate": 3e-2}

@@ -44,8 +44,9 @@ PRESETS: dict[str, dict[str, Any]] = {
     # The flat network needs a shorter horizon than the slot-shared one (docs/algorithms/ppo.md).
     "ppo-mlp": {"network": "mlp", "gamma": 0.97, "gae_lambda": 0.9},
     "ppo-image": {"network": "image", "gamma": 0.97, "gae_lambda": 0.9},
-    # Below 0.99 the cost of a job held back for hundreds of steps is out of sight (docs/algorithms/ppo.md).
-    "ppo-steady": {"gamma": 0.998, "total_steps": 5_000_000},
+    # With less discounting the cost of a job held back for hundreds of steps is in sight
+    # (docs/algorithms/ppo.md).
+    "ppo-steady": {"gamma": 0.999, "total_steps": 8_000_000},
 }
 
 PROBE_SETTINGS: dict[str, Any] = {"num_steps": 8, "batch_size": 128, "num_epochs": 4}

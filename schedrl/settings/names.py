@@ -53,7 +53,7 @@ LEGACY = {
 }
 """Names of the original DeepRM (github.com/hongzimao/deeprm: parameters.py, launcher.py's flags) -> ours."""
 
-LEGACY_EXPERIMENTS = {"pg_re": ["--algo", "pg"], "pg_su": ["--algo", "pg", "--imitation", "True"]}
+LEGACY_EXPERIMENTS = {"pg_re": ["--algo", "pg"], "pg_su": ["--algo", "pg", "--pretrain", "sjf"]}
 """The original's ``--exp_type`` -> the arguments that mean the same here."""
 
 GONE = {

@@ -97,7 +97,7 @@ def test_every_run_has_the_same_budget_and_environment():
 
 def test_a_preset_is_for_its_own_class_and_does_not_change_the_budget():
     plan = read_plan(["--algorithms", "ppo", "--preset", "ppo-steady", "--total_steps", "7000"])
-    assert (plan.algorithms["ppo"].gamma, plan.budget) == (0.998, 7000)
+    assert (plan.algorithms["ppo"].gamma, plan.budget) == (0.999, 7000)
     pictured = read_plan(["--algorithms", "ppo", "--preset", "ppo-image"]).runs()[0]
     assert pictured.environment.representation == "image"
 

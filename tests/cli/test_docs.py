@@ -131,7 +131,7 @@ def flags():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_flags_in_the_text_exist(name):
-    foreign = {"--logdir", "--presets", "--glossary", "--imitation", "--exp_type", "--unseen", "--help"}
+    foreign = {"--logdir", "--presets", "--glossary", "--exp_type", "--unseen", "--help"}
     foreign |= {"--num_nw", "--new_job_rate", "--max_job_len"}  # the original's: aliases here, or gone
     text = prose(ROOT / name)
     found = {flag for code in re.findall(r"`([^`]+)`", text) for flag in re.findall(r"--\w+(?:\.\w+)?", code)}

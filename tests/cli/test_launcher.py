@@ -133,7 +133,6 @@ def test_a_nan_stops_with_its_name_and_exit_code_1(mode, tmp_path, capsys):
 
 BAD = [
     (["--algo", "ppoo"], "nearest: ppo"),
-    (["--algo", "a2c"], "later version"),
     (["--env", "deeprn"], "nearest: deeprm"),
     (["--preset", "ppo-mpl"], "nearest: ppo-mlp"),
     (["--clip_epsilom", "0.1"], "clip_epsilon"),
@@ -150,8 +149,7 @@ BAD = [
     (["--num_workers", "4"], "later version"),
     (["--mode", "debug", "--num_envs", "8"], "one environment"),
     (["--mode", "debug", "--resume"], "--resume"),
-    (["--exp_type", "pg_re"], "'pg' comes in a later version"),
-    (["--exp_type", "pg_su"], "'pg' comes in a later version"),
+    (["--exp_type", "pg_su", "--pretrain", "sfj"], "nearest: sjf"),
     (["--exp_type", "test"], "slow_down_cdf.py"),
     (["--unseen", "True"], "leave it out"),
     (["--config", "missing.toml"], "missing.toml"),

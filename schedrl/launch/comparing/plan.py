@@ -1,7 +1,7 @@
 """From the command line of a comparison to a checked plan; only reads from the disk.
 
 The environment's settings are given once for all; a setting that several algorithms have is one flag and sets
-all of them (`--gamma 0.998`), and `--ppo.gamma 0.998`, or the table `[ppo]` of a TOML file, sets one alone.
+all of them (`--gamma 0.999`), and `--ppo.gamma 0.999`, or the table `[ppo]` of a TOML file, sets one alone.
 A preset (`--preset deeprm-70,ppo-steady`) sets the environment or the algorithm whose preset it is.
 """
 
