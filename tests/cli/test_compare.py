@@ -102,6 +102,18 @@ def test_a_preset_is_for_its_own_class_and_does_not_change_the_budget():
     assert pictured.environment.representation == "image"
 
 
+def test_algorithms_that_cannot_act_in_the_environment_are_left_out_or_refused(monkeypatch, capsys):
+    cls = registry.get("algorithm_settings", "ppo")
+    monkeypatch.setattr(cls, "actions", ("continuous",), raising=False)
+    others = [name for name in registry.names("algorithm") if name != "ppo"]
+    if others:
+        assert list(read_plan([]).algorithms) == others
+    assert compare_algorithms.main(["--algorithms", "ppo"]) == 2
+    error = capsys.readouterr().err
+    assert "ppo can't act in deeprm, whose actions are discrete; algorithms that can: " in error
+    assert error.strip().endswith(", ".join(others) or "none")
+
+
 def test_in_steady_state_defer_is_left_out():
     plan = read_plan(["--preset", "deeprm-steady"])
     assert "defer" not in plan.baselines

@@ -43,8 +43,8 @@ def test_reading_leaves_out_what_too_few_episodes_are_behind(tmp_path):
     assert found.episodes == EPISODES
     assert (found.decisions[0], found.seconds[0]) == (2_500, 25)
     assert found.slowdown[-1] == pytest.approx(np.mean([5 - i / 100 for i in range(176, 201)]))
-    path.write_text("decisions,episodes,seconds,episode_return,slowdown\n" + "\n".join(rows[:8]) + "\n")
-    assert read_curve(path).episodes == 40
+    path.write_text("decisions,episodes,seconds,episode_return,slowdown\n" + "\n".join(rows[:9]) + "\n")
+    assert read_curve(path).episodes == 60
 
 
 def test_a_level_is_passed_where_the_curve_stays_below_to_the_end():

@@ -1,7 +1,7 @@
 """The settings of the DeepRM environment and its presets. Imports nothing heavy."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from schedrl.settings import preset_values
 from schedrl.workload.deeprm import DeepRMJobs
@@ -24,6 +24,9 @@ class Quirks:
 @dataclass(frozen=True)
 class DeepRMSettings(DeepRMJobs):
     """One pool of resources, jobs of known duration and demand, a queue of visible slots and a backlog."""
+
+    actions: ClassVar[str] = "discrete"
+    """The kind of its action space: what an algorithm must be able to choose from."""
 
     num_job_slots: int = 10
     """Jobs that the agent can see and choose from (paper: 10)."""

@@ -171,11 +171,19 @@ def _lower_bounds(rows: list[Row]) -> str:
 
 def _modes(rows: list[Row]) -> str:
     found = []
-    for greedy in chosen(rows, kind="algorithm", mode="greedy"):
-        for sampled in chosen(rows, kind="algorithm", mode="sampled", policy=greedy["policy"]):
-            if abs(math.log(sampled["mean"] / greedy["mean"])) > DIFFERENT_MODES:
-                found.append(f"{greedy['policy']} {number(greedy['mean'])} / {number(sampled['mean'])}")
-    return f"Greedy and sampled play differ much: {', '.join(found)}." if found else ""
+    greedy = {row["policy"]: row for row in chosen(rows, kind="algorithm", mode="greedy")}
+    sampled = {row["policy"]: row for row in chosen(rows, kind="algorithm", mode="sampled")}
+    for name in greedy.keys() & sampled.keys():
+        pair = [number(mode[name]["mean"]) for mode in (greedy, sampled)]
+        if abs(math.log(sampled[name]["mean"] / greedy[name]["mean"])) > DIFFERENT_MODES:
+            found.append(f"{name} {pair[0]} greedy, {pair[1]} sampled")
+    if not found:
+        return ""
+    text = f"Greedy and sampled play differ much: {'; '.join(sorted(found))}."
+    best = min(sampled.values(), key=lambda row: row["mean"])
+    if best["mean"] < min(row["mean"] for row in greedy.values()):
+        text += f" The lowest mean of all is {best['policy']}'s sampled: {_mean(best)}."
+    return text
 
 
 def _few_seeds(rows: list[Row]) -> str:

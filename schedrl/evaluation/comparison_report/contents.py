@@ -72,7 +72,7 @@ def _pictures(result: Result) -> list[Block]:
 
     count = len(result.algorithms) + len(result.evaluation.baselines)
     resources = result.evaluation.runs[0].outcome.demand.shape[2]
-    height = 0.5 + resources * (0.3 + 0.2 * count)
+    height = 0.7 + resources * (0.3 + 0.2 * count)
     return [
         Heading("Pictures", new_page=True),
         Picture("Learning curves", drawing(figures.draw_curves), 4.9),

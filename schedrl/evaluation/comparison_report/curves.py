@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 
 EPISODES = 500
-"""Episodes behind a point; a quarter of the run's where that is fewer (then no level counts as passed)."""
+"""Episodes behind a point; a third of the run's where that is fewer (then no level counts as passed)."""
+SHARE = 3
 POINTS = 200
 MANY_SEEDS = 5
 """From so many seeds on, the band is a 95 % t interval of the mean; below, it spans the seeds."""
@@ -52,7 +53,7 @@ def read_curve(path: str | Path) -> Curve:
     names = ("decisions", "seconds", "episodes", "slowdown", "episode_return")
     columns = {name: np.array([float(row[name]) for row in rows]) for name in names}
     total = columns["episodes"][-1] if rows else 0.0
-    window = int(max(1, min(EPISODES, total // 4)))
+    window = int(max(1, min(EPISODES, total // SHARE)))
     ended = np.diff(columns["episodes"], prepend=0.0)
     slowdown, valid = trailing_mean(columns["slowdown"], ended, window)
     reward, _ = trailing_mean(columns["episode_return"], ended, window)

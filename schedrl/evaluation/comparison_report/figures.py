@@ -50,13 +50,15 @@ def draw_curves(figure: Figure, box: Box, result: Result) -> str:
             axes = figure.add_subplot(grid[row, column])
             _draw_curves(axes, result, along, measure)
             axes.set_xlabel(words, fontsize=FONT)
+            axes.xaxis.set_major_formatter(_short)
             axes.set_ylabel(measure_words if column == 0 else "", fontsize=FONT)
             _plain(axes)
     _legend(figure, figure.axes[-4], box)
     counts = sorted({len(runs) for runs in result.algorithms.values()})
     windows = sorted({run.curve.episodes for run in result.trained})
+    window = f"{windows[0]}" if len(windows) == 1 else f"{windows[0]} to {windows[-1]}"
     return (
-        f"Lines: mean over seeds of the mean over the last {windows[-1]:,} finished training episodes, "
+        f"Lines: mean over seeds of the mean over the last {window} finished training episodes, "
         "whose actions are sampled, interpolated linearly onto a common grid from the latest beginning to "
         f"the earliest end of the seeds; {'; '.join(band_words(n) for n in counts)}. Dashed: the heuristics' "
         "means over 500 validation episodes under the rules of training (values in the legend; some may lie "
@@ -168,7 +170,7 @@ def draw_utilisation(figure: Figure, box: Box, result: Result) -> str:
     rules = [evaluation.run(name) for name in evaluation.baselines]
     resources = rules[0].outcome.demand.shape[2] if rules else firsts[0].outcome.demand.shape[2]
     before = 0.15 + max(text_width(run.label, FONT) for run in (*firsts, *rules))
-    grid = _grid(figure, box, resources, 1, below=0.4, before=before, after=0.6, hspace=0.28)
+    grid = _grid(figure, box, resources, 1, below=0.4, before=before, after=0.6, above=0.28, hspace=0.28)
     axes = [figure.add_subplot(grid[i, 0]) for i in range(resources)]
     drawn = plots.draw_utilisation(axes, replace(evaluation, runs=(*firsts, *rules)))
     for axis in axes:
@@ -195,17 +197,17 @@ def draw_utilisation(figure: Figure, box: Box, result: Result) -> str:
 
 
 def _grid(figure: Figure, box: Box, rows: int, columns: int, below: float, **space: float) -> Any:
-    """Return places for axes in a box, with `below` and `before` inches left free for text."""
+    """Return places for axes in a box, with inches around them left free for text."""
     width, height = figure.get_size_inches()
     left, bottom, right, top = box
-    before, after = space.pop("before", 0.55), space.pop("after", 0.05)
+    before, after, above = space.pop("before", 0.55), space.pop("after", 0.05), space.pop("above", 0.08)
     return figure.add_gridspec(
         rows,
         columns,
         left=left + before / width,
         right=right - after / width,
         bottom=bottom + below / height,
-        top=top - 0.08 / height,
+        top=top - above / height,
         **space,
     )
 
@@ -227,6 +229,14 @@ def _plain(axes: Axes) -> None:
     axes.tick_params(labelsize=FONT)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
+
+
+def _short(value: float, _: float) -> str:
+    """Format a tick: 250k, 1.5M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
 
 
 def _thinned(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

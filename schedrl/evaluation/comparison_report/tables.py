@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schedrl.evaluation.comparison import number
-from schedrl.evaluation.comparison_report.curves import EPISODES
+from schedrl.evaluation.comparison_report.curves import EPISODES, SHARE
 from schedrl.evaluation.comparison_report.result import Result
 from schedrl.evaluation.comparison_report.rows import LEVEL, Row, chosen
 
@@ -84,7 +84,7 @@ def training_table(result: Result, rows: list[Row]) -> Table:
         "side by side slowed one another. To beat SJF: the point from which on the mean over the last "
         f"{EPISODES} training episodes (sampled actions) stays below SJF's mean on validation "
         f"sequences{level} to the end of training. 'never': the curve ends above; '-': fewer than "
-        f"{4 * EPISODES:,} episodes were played, too few to say, or SJF isn't among the baselines."
+        f"{SHARE * EPISODES:,} episodes were played, too few to say, or SJF isn't among the baselines."
     )
     return Table("Training", header, tuple(cells), note)
 

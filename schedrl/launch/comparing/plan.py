@@ -150,10 +150,24 @@ def _named(*classes: type[Settings]) -> dict[str, dict[str, Any]]:
 
 def _algorithms(text: str, env: str) -> list[str]:
     """Return our names of the algorithms asked for, in that order, or of all; each once."""
+    able = able_in(env)
     asked = [name for name in re.split(r"[,\s\[\]'\"]+", text) if name and name.lower() != "none"]
-    return list(dict.fromkeys(registry.find("algorithm", name) for name in asked)) or registry.names(
-        "algorithm"
-    )
+    names = list(dict.fromkeys(registry.find("algorithm", name) for name in asked)) or able
+    unable = [name for name in names if name not in able]
+    if unable:
+        kind = registry.get("environment_settings", env).actions
+        raise UserError(
+            f"{', '.join(unable)} can't act in {env}, whose actions are {kind}; algorithms that can: "
+            f"{', '.join(able) or 'none'}"
+        )
+    return names
+
+
+def able_in(env: str) -> list[str]:
+    """Return the algorithms that can choose from the actions of an environment."""
+    kind = registry.get("environment_settings", env).actions
+    classes = {name: registry.get("algorithm_settings", name) for name in registry.names("algorithm")}
+    return [name for name, cls in classes.items() if kind in getattr(cls, "actions", ("discrete",))]
 
 
 def _checked(argv: list[str], classes: Iterable[type[Settings]]) -> list[str]:

@@ -54,8 +54,8 @@ def number_of_jobs(asked: int | None, runs: Sequence[Plan]) -> tuple[int, str]:
         return -1, f"all that {type(backend).__name__} has"
     workers = max(getattr(run.algorithm, "num_workers", 1) or 1 for run in runs)
     jobs = max(1, min(len(runs), cpu_count() // workers))
-    each = "run" if workers == 1 else f"{workers} workers"
-    return jobs, f"one {each} per processor, of which there are {cpu_count()}"
+    each = "one run per processor" if workers == 1 else f"one worker per processor, {workers} in a run"
+    return jobs, f"{each}, with {cpu_count()} processors"
 
 
 def train_all(
