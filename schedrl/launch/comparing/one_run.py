@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -68,7 +69,7 @@ def perform(request: Mapping[str, Any]) -> dict[str, Any]:
     reporter = Reporter(budget, Path(request["progress"]))
     try:
         with Interrupts(reporter.say) as interrupts:
-            _end_with_parent(interrupts)
+            _end_with(request.get("waiting"))
             run = train(plan, budget, reporter, interrupts, None)
     except (NumericsError, UserError) as error:
         return {"status": "failed", "error": " ".join(str(error).split())}
@@ -87,17 +88,16 @@ def plan_of(request: Mapping[str, Any]) -> Plan:
     return Plan(launch, environment, algorithm, Path(request["folder"]))
 
 
-def _end_with_parent(interrupts: Interrupts) -> None:
-    """Ask for a stop once the process that started this one is gone."""
-    parent = os.getppid()
+def _end_with(waiting: int | None) -> None:
+    """Save and end once the process of that number, which started this one, is gone; None = nobody waits."""
 
     def watch() -> None:
-        while os.getppid() == parent:
+        while os.getppid() == waiting:
             time.sleep(LOOK_EVERY)
-        if interrupts.on_stop is not None:
-            interrupts.on_stop()
+        os.kill(os.getpid(), signal.SIGINT)
 
-    threading.Thread(target=watch, daemon=True).start()
+    if waiting is not None:
+        threading.Thread(target=watch, daemon=True).start()
 
 
 if __name__ == "__main__":

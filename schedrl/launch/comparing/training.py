@@ -118,7 +118,8 @@ def _in_a_process(request: Mapping[str, Any], stop: Path) -> dict[str, Any]:
     )
     _CHILDREN.add(child)
     try:
-        return _result(child, *_waited(child, json.dumps(request), stop), Path(request["folder"]))
+        question = json.dumps({**request, "waiting": os.getpid()})
+        return _result(child, *_waited(child, question, stop), Path(request["folder"]))
     finally:
         _CHILDREN.discard(child)
 

@@ -63,7 +63,8 @@ class Watch:
                 verb = "continues" if request["resume"] else "begins"
                 self._line(f"{name}: {verb} (run {len(self._seen)} of {len(self._requests)})")
             if now["state"] in ENDINGS and before["state"] not in ENDINGS:
-                self._line(f"{name}: {ENDINGS[now['state']](now)}; {self._left()}")
+                left = "" if now["state"] == "stopped" else f"; {self._left()}"
+                self._line(f"{name}: {ENDINGS[now['state']](now)}{left}")
 
     def _remind(self) -> None:
         going = [f"{name} {seen['progress']:.0%}" for name, seen in self._seen.items() if not _over(seen)]
