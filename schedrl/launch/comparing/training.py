@@ -120,6 +120,9 @@ def _in_a_process(request: Mapping[str, Any], stop: Path) -> dict[str, Any]:
     try:
         question = json.dumps({**request, "waiting": os.getpid()})
         return _result(child, *_waited(child, question, stop), Path(request["folder"]))
+    except BaseException:  # a second Ctrl-C, where this is the main thread: the run is not to outlive it
+        child.kill()
+        raise
     finally:
         _CHILDREN.discard(child)
 
