@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -292,10 +293,12 @@ STANDINS = {
     "dies": "import os; os.kill(os.getpid(), 9)",
     "breaks": "raise OSError('no room')",
     "waits": """
-import json, signal, sys, time
+import json, os, signal, sys, time
 json.load(sys.stdin)
 signal.signal(signal.SIGINT, lambda *_: (print(json.dumps({"status": "stopped"})), sys.exit(0)))
-open(sys.argv[0] + ".ready", "w").close()
+with open(sys.argv[0] + ".part", "w") as file:
+    file.write(str(os.getpid()))
+os.replace(sys.argv[0] + ".part", sys.argv[0] + ".ready")
 time.sleep(60)
 """,
     "works": """
@@ -336,20 +339,54 @@ def test_a_crash_is_a_failure_with_its_reason(kind, says, standin, tmp_path):
     assert json.loads((tmp_path / "0.json").read_text())["state"] == "failed"
 
 
-def test_a_wish_to_stop_reaches_the_run(standin, tmp_path, monkeypatch):
+@pytest.fixture
+def when_ready(tmp_path, standin, monkeypatch):
+    """Do something once the run that waits for ever is there, when its waiting process looks for `stop`."""
     standin("waits")
-    look = training.LOOK_EVERY
-    monkeypatch.setattr(training, "LOOK_EVERY", look / 3)
-    exists = Path.exists
+    exists, ready = Path.exists, tmp_path / "standin_waits.py.ready"
 
-    def once_ready(path):
-        if path.name == "stop" and exists(tmp_path / "standin_waits.py.ready"):
-            path.touch()
-        return exists(path)
+    def then(act):
+        def look(path):
+            if path.name == "stop" and exists(ready):
+                act(path)
+            return exists(path)
 
-    monkeypatch.setattr(Path, "exists", once_ready)
+        monkeypatch.setattr(Path, "exists", look)
+        return lambda: int(ready.read_text())
+
+    return then
+
+
+def test_a_wish_to_stop_reaches_the_run(when_ready, tmp_path):
+    when_ready(lambda stop: stop.touch())
     assert carry_out(tmp_path)["status"] == "stopped"
     assert training.carry_out({"algo": "x"}, str(tmp_path / "stop")) == {"status": "stopped"}, "never begun"
+
+
+def test_no_run_outlives_who_waits_for_it(when_ready, tmp_path):
+    def second_ctrl_c(_):
+        raise KeyboardInterrupt
+
+    number = when_ready(second_ctrl_c)
+    with pytest.raises(KeyboardInterrupt):
+        carry_out(tmp_path)
+    with pytest.raises(ProcessLookupError):
+        os.kill(number(), 0)
+
+
+def test_a_run_ends_when_nobody_waits_any_more(monkeypatch):
+    got = []
+    before = signal.signal(signal.SIGINT, lambda *_: got.append("SIGINT"))
+    try:
+        monkeypatch.setattr(one_run, "LOOK_EVERY", 0.01)
+        one_run._end_with(os.getppid())
+        time.sleep(0.1)
+        assert not got
+        one_run._end_with(os.getppid() + 1)
+        time.sleep(0.1)
+        assert got == ["SIGINT"]
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_backend_chosen_outside_carries_the_runs(standin, tmp_path):
@@ -467,27 +504,21 @@ def test_everyone_is_measured_on_the_same_jobs_and_measuring_leaves_no_trace(com
         assert np.array_equal(run.outcome.start, other.outcome.start), f"{run.label} depends on its company"
 
 
-def test_greedy_play_does_not_explore(compared):
+def test_greedy_play_draws_nothing(compared):
     from schedrl.evaluation import evaluate
 
-    folder = compared / ALGORITHMS[0] / "seed_0"
-    policy, description = measuring.load_policy(folder)
+    policy, description = measuring.load_policy(compared / ALGORITHMS[0] / "seed_0")
     settings = registry.get("environment_settings", "deeprm").from_dict(
         description["settings"]["environment"]
     )
-    drawn = policy.rng.bit_generator.state
-    starts = []
-    for seed in (1, 2):
-        jobs = {"num_sequences": 10, "seed": 0, "baselines": ()}
-        policy.reseed(seed)
-        drawn = policy.rng.bit_generator.state
-        monkey = policy.reseed
-        policy.reseed = lambda _: None  # keep the seed given above
-        played = evaluate({"p": policy}, settings, modes=("greedy",), **jobs)
-        policy.reseed = monkey
-        assert policy.rng.bit_generator.state == drawn, "greedy play drew a random number"
-        starts.append(played.runs[0].outcome.start)
-    assert np.array_equal(*starts)
+
+    class NeverReseeded:
+        representation, predict = policy.representation, policy.predict
+
+    for mode, draws in (("greedy", False), ("sampled", True)):
+        before = policy.rng.bit_generator.state
+        evaluate({"p": NeverReseeded()}, settings, modes=(mode,), num_sequences=5, baselines=())
+        assert (policy.rng.bit_generator.state != before) == draws
 
 
 def _state(policy):

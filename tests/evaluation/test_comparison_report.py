@@ -296,7 +296,10 @@ def test_the_conclusion_says_who_is_best_and_who_beats_whom(result):
     )
     assert "a2c can't be told from sjf" in text
     assert "pg loses to sjf by" in text
-    assert "Not claimable, as idle limits differ (20 for the algorithms, none for defer)" in text
+    assert (
+        "Not claimable, as idle limits differ (20 for the algorithms, none for defer): every algorithm"
+        in text
+    )
     assert "all means are exact" in text
     assert "Intervals over 2 seeds are rough" in text
 
@@ -321,9 +324,9 @@ def test_undone_jobs_take_the_win_away(result):
 
 
 def test_caveats():
-    failed = Failure("a3c", 1, "killed by signal 9")
-    text = concluded(make_result({"ppo": (0.5,)}, failures=(failed,)))
-    assert "Failed and left out: a3c seed 1 (killed by signal 9)." in text
+    failed = (Failure("a3c", 1, "signal 9"), Failure("a3c", 2, "signal 9"), Failure("pg", 1, "NaN"))
+    text = concluded(make_result({"ppo": (0.5,)}, failures=failed))
+    assert "Failed and left out: a3c seeds 1, 2 (signal 9); pg seed 1 (NaN)." in text
     assert "With one seed nothing is known" in text
     other = make_result({"ppo": (0.5, 0.5)})
     other = replace(other, trained=(other.trained[0], replace(other.trained[1], commit="def+")))

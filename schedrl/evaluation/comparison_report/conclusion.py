@@ -27,8 +27,7 @@ def conclude(result: Result, rows: list[Row]) -> list[str]:
 
 def caveats(result: Result, rows: list[Row]) -> list[str]:
     """Return what can't be claimed, and why, one sentence or two each."""
-    found = [f"Failed and left out: {f.algorithm} seed {f.seed} ({f.error})." for f in result.failures]
-    found += [_idle_limits(rows), _lower_bounds(rows), _modes(rows), _few_seeds(rows)]
+    found = [_failed(result), _idle_limits(rows), _lower_bounds(rows), _modes(rows), _few_seeds(rows)]
     commits = sorted({run.commit for run in result.trained})
     if len(commits) > 1:
         found.append(f"The runs were trained by different versions of the program: {', '.join(commits)}.")
@@ -131,6 +130,17 @@ def _by_how_much(row: Row) -> str:
     return f"{name} by {abs(row['relative']):.1%} [{low:.1%} .. {high:.1%}{some}]"
 
 
+def _failed(result: Result) -> str:
+    groups: dict[tuple[str, str], list[str]] = {}
+    for failure in result.failures:
+        groups.setdefault((failure.algorithm, failure.error), []).append(str(failure.seed))
+    parts = [
+        f"{algorithm} seed{'s' if len(seeds) > 1 else ''} {', '.join(seeds)} ({error})"
+        for (algorithm, error), seeds in groups.items()
+    ]
+    return f"Failed and left out: {'; '.join(parts)}." if parts else ""
+
+
 def _idle_limits(rows: list[Row]) -> str:
     found = chosen(rows, kind="algorithm against heuristic", mode="greedy", verdict="other idle limit")
     if not found:
@@ -141,7 +151,10 @@ def _idle_limits(rows: list[Row]) -> str:
     own = {row["idle_limit"] for row in chosen(rows, kind="algorithm")}
     names = sorted({row["against"] for row in found})
     limits = {row["idle_limit"] for row in chosen(rows, kind="heuristic") if row["policy"] in names}
-    pairs = "; ".join(f"{policy} against {', '.join(others)}" for policy, others in groups.items())
+    alike = len({tuple(others) for others in groups.values()}) == 1
+    algorithms = {row["policy"] for row in chosen(rows, kind="algorithm")}
+    who = {"every algorithm": names} if alike and groups.keys() == algorithms else groups
+    pairs = "; ".join(f"{policy} against {', '.join(others)}" for policy, others in who.items())
     return (
         f"Not claimable, as idle limits differ ({_or(own)} for the algorithms, {_or(limits)} for "
         f"{', '.join(names)}): {pairs}. Who wins under the stricter limit has won; who loses may have lost "

@@ -200,7 +200,7 @@ def _grid(figure: Figure, box: Box, rows: int, columns: int, below: float, **spa
     """Return places for axes in a box, with inches around them left free for text."""
     width, height = figure.get_size_inches()
     left, bottom, right, top = box
-    before, after, above = space.pop("before", 0.55), space.pop("after", 0.05), space.pop("above", 0.08)
+    before, after, above = space.pop("before", 0.68), space.pop("after", 0.05), space.pop("above", 0.08)
     return figure.add_gridspec(
         rows,
         columns,

@@ -122,6 +122,7 @@ def _in_a_process(request: Mapping[str, Any], stop: Path) -> dict[str, Any]:
         return _result(child, *_waited(child, question, stop), Path(request["folder"]))
     except BaseException:  # a second Ctrl-C, where this is the main thread: the run is not to outlive it
         child.kill()
+        child.wait()
         raise
     finally:
         _CHILDREN.discard(child)
