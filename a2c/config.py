@@ -10,7 +10,7 @@ from schedrl.learning.settings import ActorCriticSettings
 class A2CSettings(ActorCriticSettings):
     """Advantage actor-critic (Mnih et al., 2016, without the asynchrony)."""
 
-    total_steps: int | None = 5_000_000
+    total_steps: int | None = 8_000_000
     """Budget in decisions (one step of one environment, forced ones included); none = no such limit."""
     num_envs: int = 64
     """Environments stepped together by one call. Fewer than PPO: a rollout gives one gradient step."""
