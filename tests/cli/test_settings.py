@@ -270,6 +270,7 @@ def test_peek_reads_names_before_the_parser_exists(tmp_path):
     assert peek(["--config", str(toml)], algo="ppo").algo == "a2c"
     assert peek(["--config", str(toml), "--algo=pg"], algo="ppo").algo == "pg"
     assert peek(["--exp_type", "pg_re"], algo="ppo").algo == "pg"
+    assert peek(["--exp_type", "pg_su"], algo="ppo", pretrain="").pretrain == "sjf"
 
 
 def test_exit_codes(capsys):
