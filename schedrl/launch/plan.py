@@ -14,6 +14,7 @@ from typing import Any
 
 from schedrl import registry
 from schedrl.launch import resuming
+from schedrl.launch.able import refuse_unable
 from schedrl.launch.settings import LaunchSettings
 from schedrl.settings import (
     Parser,
@@ -69,6 +70,7 @@ def read_plan(argv: Iterable[str] | None) -> Plan:
     stored = _names_in(first.model_dir)
     algo = _algorithm(first.algo or stored.get("algo", "ppo"))
     env = registry.find("environment", first.env or stored.get("env", "deeprm"))
+    refuse_unable([algo], env)
     classes = (
         LaunchSettings,
         registry.get("environment_settings", env),

@@ -6,11 +6,14 @@ import signal
 
 import pytest
 
+from schedrl import registry
+from schedrl.launch.able import able_in
 from schedrl.launch.interrupts import Interrupts
 from schedrl.launch.local import resume_command
 from schedrl.launch.plan import read_plan
 from schedrl.launch.progress import Progress, Recent, clock
 from schedrl.learning.budget import Budget
+from schedrl.settings import UserError
 
 
 def record(episodes, value=math.nan, **more):
@@ -75,3 +78,10 @@ def test_the_command_to_go_on_keeps_what_follows_the_training(tmp_path):
     assert plain == f"python launcher.py --algo ppo --model_dir '{folder}' --resume"
     more = resume_command(read_plan(["--model_dir", folder, "--num_eval_episodes", "20", "--render", "True"]))
     assert more == f"{plain} --render True --num_eval_episodes 20"
+
+
+def test_an_algorithm_that_cannot_act_there_is_refused_and_those_that_can_are_named(monkeypatch):
+    monkeypatch.setattr(registry.get("algorithm_settings", "pg"), "actions", ("continuous",))
+    with pytest.raises(UserError, match="pg can't act in deeprm, whose actions are discrete.*a2c.*ppo"):
+        read_plan(["--algo", "pg"])
+    assert "pg" not in able_in("deeprm")

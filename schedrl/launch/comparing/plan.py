@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from schedrl import registry
+from schedrl.launch.able import able_in, refuse_unable
 from schedrl.launch.comparing.settings import CompareSettings
 from schedrl.launch.plan import Plan
 from schedrl.launch.settings import LaunchSettings
@@ -150,24 +151,10 @@ def _named(*classes: type[Settings]) -> dict[str, dict[str, Any]]:
 
 def _algorithms(text: str, env: str) -> list[str]:
     """Return our names of the algorithms asked for, in that order, or of all; each once."""
-    able = able_in(env)
     asked = [name for name in re.split(r"[,\s\[\]'\"]+", text) if name and name.lower() != "none"]
-    names = list(dict.fromkeys(registry.find("algorithm", name) for name in asked)) or able
-    unable = [name for name in names if name not in able]
-    if unable:
-        kind = registry.get("environment_settings", env).actions
-        raise UserError(
-            f"{', '.join(unable)} can't act in {env}, whose actions are {kind}; algorithms that can: "
-            f"{', '.join(able) or 'none'}"
-        )
+    names = list(dict.fromkeys(registry.find("algorithm", name) for name in asked)) or able_in(env)
+    refuse_unable(names, env)
     return names
-
-
-def able_in(env: str) -> list[str]:
-    """Return the algorithms that can choose from the actions of an environment."""
-    kind = registry.get("environment_settings", env).actions
-    classes = {name: registry.get("algorithm_settings", name) for name in registry.names("algorithm")}
-    return [name for name, cls in classes.items() if kind in getattr(cls, "actions", ("discrete",))]
 
 
 def _checked(argv: list[str], classes: Iterable[type[Settings]]) -> list[str]:
