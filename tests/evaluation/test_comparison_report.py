@@ -330,7 +330,7 @@ def test_caveats():
     assert "With one seed nothing is known" in text
     other = make_result({"ppo": (0.5, 0.5)})
     other = replace(other, trained=(other.trained[0], replace(other.trained[1], commit="def+")))
-    assert "different versions of the program: abc, def+" in concluded(other)
+    assert "different versions of the program: abc, def+ (+ = with changes" in concluded(other)
     runs = [replace(run, outcome=random_outcome(1, SEQUENCES, stretch=3.0)) if run.mode == "sampled" else run
             for run in other.evaluation.runs]  # fmt: skip
     differing = replace(other, evaluation=replace(other.evaluation, runs=tuple(runs)))

@@ -30,7 +30,9 @@ def caveats(result: Result, rows: list[Row]) -> list[str]:
     found = [_failed(result), _idle_limits(rows), _lower_bounds(rows), _modes(rows), _few_seeds(rows)]
     commits = sorted({run.commit for run in result.trained})
     if len(commits) > 1:
-        found.append(f"The runs were trained by different versions of the program: {', '.join(commits)}.")
+        plus = " (+ = with changes that aren't committed)" if any(c.endswith("+") for c in commits) else ""
+        listed = ", ".join(commits)
+        found.append(f"The runs were trained by different versions of the program: {listed}{plus}.")
     return [text for text in found if text]
 
 
