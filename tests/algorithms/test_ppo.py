@@ -107,6 +107,7 @@ CHANGES = {
     "hidden": (16,), "num_steps": 4, "num_epochs": 2, "batch_size": 64, "gae_lambda": 0.2,
     "clip_epsilon": 0.01,
     "value_coef": 0.1, "value_clip": 0.01, "target_kl": 1e-6, "total_steps": 2_600, "skip_forced": False,
+    "dropout": 0.5, "num_quantiles": 5,
 }  # fmt: skip
 
 
@@ -156,6 +157,8 @@ def test_refusals():
         ({"learning_rate": 0.0}, "learning_rate"),
         ({"total_steps": None}, "budget"),
         ({"network": "transformer"}, "network"),
+        ({"dropout": 1.0}, "dropout is 1"),
+        ({"num_quantiles": 5, "value_clip": 0.1}, "value_clip is 0.1"),
         ({"clip_epsilom": 0.1}, "clip_epsilon"),
     ):
         with pytest.raises(UserError, match=message):
