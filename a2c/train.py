@@ -12,9 +12,8 @@ from gymnasium.vector import VectorEnv
 
 from a2c.config import A2CSettings
 from a2c.model import make_step
-from schedrl.learning import returns
 from schedrl.learning.actor_critic import actor_critic_for
-from schedrl.learning.batches import decisions_of
+from schedrl.learning.batches import decisions_of, log_rollout
 from schedrl.learning.logger import Record
 from schedrl.learning.pretraining import pretrain
 from schedrl.learning.rollout import collector_for
@@ -38,15 +37,7 @@ def train(env: VectorEnv, settings: A2CSettings, run: Run) -> Iterator[Record]:
         metrics = step(batch, **rates)
         model.update_normaliser(rollout.obs)
 
-        record = run.log(
-            decisions=rollout.rewards.size,
-            seconds=time.perf_counter() - started,
-            episodes=rollout.episodes,
-            explained_variance=returns.explained_variance(batch["value"], batch["target"]),
-            learned_share=rollout.learned.mean(),
-            **rates,
-            **metrics,
-        )
+        record = log_rollout(run, rollout, batch, started, **rates, **metrics)
         run.checkpoint(**parts)
         yield record
     run.finish(**parts)

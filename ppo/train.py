@@ -12,9 +12,8 @@ from gymnasium.vector import VectorEnv
 
 from ppo.config import PPOSettings
 from ppo.model import PPOLearner, permutations
-from schedrl.learning import returns
 from schedrl.learning.actor_critic import actor_critic_for
-from schedrl.learning.batches import decisions_of
+from schedrl.learning.batches import decisions_of, log_rollout
 from schedrl.learning.checkpoint import RandomState
 from schedrl.learning.logger import Record
 from schedrl.learning.pretraining import pretrain
@@ -45,15 +44,7 @@ def train(env: VectorEnv, settings: PPOSettings, run: Run) -> Iterator[Record]:
         # Only now: acting and learning must have seen the same normalised observations.
         model.update_normaliser(rollout.obs)
 
-        record = run.log(
-            decisions=rollout.rewards.size,
-            seconds=time.perf_counter() - started,
-            episodes=rollout.episodes,
-            explained_variance=returns.explained_variance(batch["value"], batch["target"]),
-            learned_share=rollout.learned.mean(),
-            **rates,
-            **metrics,
-        )
+        record = log_rollout(run, rollout, batch, started, **rates, **metrics)
         run.checkpoint(**parts)
         yield record
     run.finish(**parts)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from schedrl.learning import returns
+from schedrl.learning.logger import Record
 from schedrl.learning.rollout import Rollout
+from schedrl.learning.run_folder import Run
 from schedrl.learning.settings import ActorCriticSettings, PolicyGradientSettings
 
 
@@ -36,6 +39,28 @@ def decisions_of(rollout: Rollout, settings: ActorCriticSettings) -> dict[str, A
         "advantage": scaled_advantages(advantage, settings),
         "target": advantage + value,
     }
+
+
+def log_rollout(
+    run: Run, rollout: Rollout, batch: Mapping[str, Any], started: float, **metrics: float
+) -> Record:
+    """Spend the budget on a rollout, write a record of it and return it.
+
+    Args:
+        run: to log to.
+        rollout: what was collected.
+        batch: what was learned from it (`decisions_of`).
+        started: `time.perf_counter()` before collecting.
+        metrics: of the update.
+    """
+    return run.log(
+        decisions=rollout.rewards.size,
+        seconds=time.perf_counter() - started,
+        episodes=rollout.episodes,
+        explained_variance=returns.explained_variance(batch["value"], batch["target"]),
+        learned_share=float(rollout.learned.mean()),
+        **metrics,
+    )
 
 
 def minibatches(
