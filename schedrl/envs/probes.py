@@ -19,6 +19,7 @@ observations, exact resume), and each knows its optimal actions and values.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,10 @@ class Probe(VectorEnv):
         """Continue where `get_state` was called."""
         self.x, self.returns, self.lengths = (np.array(state[name]) for name in ("x", "returns", "lengths"))
         self.rng.bit_generator.state = json.loads(str(state["rng"]))
+
+    def factory(self) -> Callable[..., Probe]:
+        """Return what makes such an environment in another process: `factory()(num_envs, seed=...)`."""
+        return type(self)
 
     def _one_step(self, rewards: np.ndarray, x: np.ndarray) -> Transition:
         ended = np.ones(len(x), bool)

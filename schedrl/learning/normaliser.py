@@ -69,6 +69,31 @@ class Normaliser:
             self.mean[name] = np.array(state[f"mean/{name}"])
             self.var[name] = np.array(state[f"var/{name}"])
 
+    def vector(self) -> np.ndarray:
+        """Return count, means and variances as one float64 vector, for memory that processes share."""
+        parts = [np.array([self.count], np.float64)]
+        for name in self.shapes:
+            parts += [self.mean[name].ravel(), self.var[name].ravel()]
+        return np.concatenate(parts)
+
+    def load_merged(self, vectors: np.ndarray) -> None:
+        """Take over what several normalisers have seen together, given their `vector()`s `[W, size]`.
+
+        Those that have seen nothing don't matter; a single one is taken over exactly.
+        """
+        counts = vectors[:, 0]
+        if not counts.any():
+            return
+        share = (counts / counts.sum())[:, None]
+        self.count, first = int(counts.sum()), 1
+        for name, shape in self.shapes.items():
+            size = self.mean[name].size
+            mean, var = vectors[:, first : first + size], vectors[:, first + size : first + 2 * size]
+            pooled = (share * mean).sum(axis=0)
+            spread = (share * (var + np.square(mean - pooled))).sum(axis=0)
+            self.mean[name], self.var[name] = pooled.reshape(shape[-1:]), spread.reshape(shape[-1:])
+            first += 2 * size
+
 
 def normalise(x: np.ndarray, mean: np.ndarray, inverse_std: np.ndarray, clip: float = CLIP) -> np.ndarray:
     """Return `(x - mean) * inverse_std` within +-clip; all broadcast over the last axis."""

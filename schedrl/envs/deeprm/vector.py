@@ -1,5 +1,7 @@
 """`DeepRMVectorEnv`: hundreds of DeepRM clusters behind Gymnasium's vector API, a compiled call per step."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -169,6 +171,11 @@ class DeepRMVectorEnv(VectorEnv):
     def outcome(self) -> Outcome:
         """Return the jobs of the present episodes."""
         return self.clusters.outcome()
+
+    def factory(self) -> Callable[..., "DeepRMVectorEnv"]:
+        """Return what makes such an environment in another process: `factory()(num_envs=..., seed=...)`."""
+        options = {"family": self._family, "workload": self._workload, "copy": self._copy}
+        return functools.partial(DeepRMVectorEnv, self.settings, **options)
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return all that `set_state` needs to go on exactly from here."""

@@ -1,0 +1,1 @@
+"""Asynchronous advantage actor-critic; see README.md of this folder and docs/algorithms/a3c.md."""

@@ -1,0 +1,218 @@
+"""The workers of a run as the training loop sees them: alone inside this process, or a crew of processes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+
+from a3c.config import A3CSettings
+from a3c.model import EPISODE, ROW, Shared
+from a3c.worker import Limits, Worker, main
+from schedrl.learning.actor_critic import ActorCritic
+from schedrl.learning.rollout import NumericsError
+from schedrl.learning.run_folder import Run
+from schedrl.learning.shared_vectors import Ring, read_text
+from schedrl.learning.worker_processes import Death, WorkerProcesses
+from schedrl.settings import UserError
+
+LOOK = 0.02  # seconds between two looks into the mailboxes
+GRACE = 10.0  # seconds to finish an update when the run ends
+ERRORS: dict[str, type[Exception]] = {"UserError": UserError, "NumericsError": NumericsError}
+
+
+class Gathered(NamedTuple):
+    """What workers have done since the last time."""
+
+    decisions: int
+    seconds: float
+    episodes: dict[str, np.ndarray]
+    metrics: dict[str, float]
+
+
+class Mail:
+    """Reads the workers' mailboxes."""
+
+    def __init__(self, shared: Shared):
+        self.shared = shared
+        workers = range(shared.settings.num_workers)
+        self._updates = [Ring(shared.arrays, "update", i) for i in workers]
+        self._episodes = [Ring(shared.arrays, "episode", i) for i in workers]
+        self._rows: list[np.ndarray] = []
+        self._ended: list[np.ndarray] = []
+
+    def collect(self) -> int:
+        """Take what has come; return how many updates lie here."""
+        self._rows += [ring.take() for ring in self._updates]
+        self._ended += [ring.take() for ring in self._episodes]
+        return sum(map(len, self._rows))
+
+    def gathered(self, seconds: float, replaced: int) -> Gathered | None:
+        """Return all that lies here, averaged over updates; None for nothing."""
+        rows, ended = np.concatenate(self._rows), np.concatenate(self._ended)
+        self._rows, self._ended = [], []
+        if not len(rows):
+            return None
+        columns = dict(zip(ROW, rows.T, strict=True))
+        decisions = int(columns.pop("decisions").sum())
+        metrics = {name: float(column.mean()) for name, column in columns.items()}
+        metrics |= {"staleness_max": float(columns["staleness"].max()), "workers_replaced": float(replaced)}
+        told = self.shared["told"]
+        episodes = {key: ended[:, i] for i, key in enumerate(EPISODE) if told[i] and len(ended)}
+        return Gathered(decisions, seconds, episodes, metrics)
+
+
+class Alone:
+    """One worker inside this process: no process is started, nothing depends on timing."""
+
+    def __init__(self, env: VectorEnv, model: ActorCritic, shared: Shared, run: Run):
+        self.model, self.shared, self.run = model, shared, run
+        self.worker = Worker(env, model, shared, limits_of(run))
+        self.parts = {"collector": self.worker.collector}
+        self._mail = Mail(shared)
+
+    def __enter__(self) -> Alone:
+        """Begin where the model and the budget stand."""
+        self.shared.begin(self.model, self.run.budget)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing has to be ended."""
+
+    def gather(self) -> Gathered | None:
+        """Make the updates of one record; None when the run is over."""
+        started = time.perf_counter()
+        if self.run.done:
+            return None
+        # The model between two records is the user's to look at, and to change.
+        self.shared["weights"][:] = self.model.weights.numpy()
+        for _ in range(self.shared.settings.updates_per_record):
+            self.worker.update()
+            self._mail.collect()
+            if self.worker.over or self.run.stop_requested:
+                break
+        self.shared.copy_to(self.model)
+        return self._mail.gathered(time.perf_counter() - started, replaced=0)
+
+
+class Crew:
+    """Several workers in processes of their own; the parent only reads their mail and looks after them."""
+
+    parts: dict[str, Any] = {}  # noqa: RUF012 - their environments aren't kept: a resumed run draws new jobs
+
+    def __init__(self, make_env: Callable[..., VectorEnv], model: ActorCritic, shared: Shared, run: Run):
+        self.model, self.shared, self.run = model, shared, run
+        self._settings, self._make_env = shared.settings, make_env
+        self._processes = WorkerProcesses(main, self._arguments, self._settings.num_workers)
+        self._mail = Mail(shared)
+        self._replaced, self._ending, self._since = 0, 0.0, time.perf_counter()
+
+    def __enter__(self) -> Crew:
+        """Start the workers."""
+        self.shared.begin(self.model, self.run.budget)
+        for index in range(self._settings.num_workers):
+            self._start(index)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End those that are still there, at once."""
+        self._processes.kill()
+
+    def gather(self) -> Gathered | None:
+        """Wait for the updates of one record, or for what is left when the run ends; None for nothing."""
+        while self._mail.collect() < self._settings.updates_per_record:
+            if self.run.done:
+                self._end()
+            if not self._processes.running:
+                self._look_after()
+                if not self._processes.running:
+                    break
+            self._look_after()
+            self._processes.wait(LOOK)
+        self._mail.collect()
+        self.shared.copy_to(self.model)
+        since, self._since = self._since, time.perf_counter()
+        return self._mail.gathered(self._since - since, self._replaced)
+
+    def _arguments(self, index: int) -> tuple:
+        key = (3, index, int(self.shared["starts"][index]))
+        seed = int(np.random.SeedSequence(self.run.seed, spawn_key=key).generate_state(1)[0]) >> 1
+        return self._make_env, self.shared, seed, limits_of(self.run), index
+
+    def _start(self, index: int) -> None:
+        self.shared["starts"][index] += 1  # a new start draws new jobs and other actions
+        self.shared["ready"][index] = False
+        self._processes.start(index)
+
+    def _end(self) -> None:
+        """Let workers finish the update they are at; end those that take too long or are still starting."""
+        if not self._ending:
+            self._ending = time.monotonic() + GRACE
+            self.shared["stop"][...] = True
+        late = time.monotonic() > self._ending
+        for index in range(self._settings.num_workers):
+            if late or not self.shared["ready"][index]:
+                self._processes.kill_one(index)
+
+    def _look_after(self) -> None:
+        """Report and replace workers that died.
+
+        Raises:
+            UserError, NumericsError: what a worker found wrong with settings or numbers.
+            RuntimeError: a worker can't start, or too many died.
+        """
+        for death in [] if self._ending else self._processes.deaths():
+            self._refuse_to_go_on(death)
+            self._replaced += 1
+            print(
+                f"worker {death.worker} (process {death.pid}) was lost: {death.reason}; a new one takes its "
+                f"place ({self._replaced} of at most {self._settings.max_restarts})",
+                file=sys.stderr,
+                flush=True,
+            )
+            self._start(death.worker)
+
+    def _refuse_to_go_on(self, death: Death) -> None:
+        kind = read_text(self.shared["failure"][death.worker])
+        message = read_text(self.shared["message"][death.worker])
+        if kind in ERRORS:
+            raise ERRORS[kind](message)
+        told = f"worker {death.worker} was lost: {death.reason}" + (f" ({kind}: {message})" if kind else "")
+        if death.exit_code > 0 and not self.shared["ready"][death.worker]:
+            raise RuntimeError(
+                f"{told} before its first update; what starts a run with num_workers above 1 in a script of "
+                'yours must stand under if __name__ == "__main__":'
+            )
+        if self._replaced >= self._settings.max_restarts:
+            raise RuntimeError(
+                f"{told}, and max_restarts {self._settings.max_restarts} are used up; is there enough memory "
+                "for so many workers? --resume continues from the last checkpoint"
+            )
+
+
+def crew_for(env: VectorEnv, model: ActorCritic, shared: Shared, run: Run) -> Alone | Crew:
+    """Return the workers that the settings ask for.
+
+    Raises:
+        UserError: several, but the environment can't be made anew in their processes.
+    """
+    settings: A3CSettings = shared.settings
+    if settings.num_workers == 1:
+        return Alone(env, model, shared, run)
+    # Looked up on the class: Gymnasium's wrappers pass attributes through, and would be left out unnoticed.
+    if not hasattr(type(env), "factory"):
+        raise UserError(
+            f"num_workers is {settings.num_workers}, but {type(env).__name__} has no method factory() from "
+            "which workers could make such an environment of their own; use num_workers 1 or the "
+            "environment without its wrapper"
+        )
+    return Crew(env.factory(), model, shared, run)
+
+
+def limits_of(run: Run) -> Limits:
+    """Return the limits of the run's budget."""
+    return run.budget.total_steps, run.budget.num_episodes
