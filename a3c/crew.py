@@ -53,10 +53,10 @@ class Mail:
 
     def gathered(self, seconds: float, replaced: int) -> Gathered | None:
         """Return all that lies here, averaged over updates; None for nothing."""
+        if not any(map(len, self._rows)):
+            return None
         rows, ended = np.concatenate(self._rows), np.concatenate(self._ended)
         self._rows, self._ended = [], []
-        if not len(rows):
-            return None
         columns = dict(zip(ROW, rows.T, strict=True))
         decisions = int(columns.pop("decisions").sum())
         metrics = {name: float(column.mean()) for name, column in columns.items()}

@@ -17,7 +17,7 @@ class LaunchSettings(Settings):
     mode: Literal["debug", "local", "distributed"] = "local"
     """local = one process; debug = one environment, every step printed; distributed is not here yet."""
     num_workers: int = 1
-    """Processes that collect experience; more than 1 is not here yet."""
+    """Processes that learn at the same time; more than 1 where the algorithm is made for it (a3c)."""
     seed: int = 0
     """Of everything random in training. The evaluation's sequences don't depend on it."""
     model_dir: str | None = None
