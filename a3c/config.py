@@ -1,25 +1,19 @@
 """The settings of A3C, with the reason for each; presets below. Imports nothing heavy."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from schedrl.learning.settings import ActorCriticSettings
+from schedrl.learning.settings import OneStepSettings
 
 
 @dataclass(frozen=True)
-class A3CSettings(ActorCriticSettings):
+class A3CSettings(OneStepSettings):
     """Asynchronous advantage actor-critic (Mnih et al., 2016)."""
 
     num_workers: int = 1
     """Processes that learn at the same time. 1 = this process alone: repeats and resumes bit for bit."""
     num_envs: int = 64
-    """Environments of each worker, stepped together by one call."""
-    num_steps: int = 16
-    """Vector steps per gradient; a worker's gradient learns from num_envs x num_steps decisions."""
-    learning_rate: float = 3e-3
-    """The optimiser's step size at the start."""
-    optimiser: Literal["adam", "rmsprop"] = "adam"
-    """Whose moments the workers share: adam, or rmsprop as in the paper."""
+    """Environments of each worker, stepped together by one call; more workers make no gradient smaller."""
     updates_per_record: int = 16
     """Gradients applied, by all workers together, between two records of metrics."""
     max_restarts: int = 10
@@ -34,5 +28,14 @@ class A3CSettings(ActorCriticSettings):
 
 
 PRESETS: dict[str, dict[str, Any]] = {
+    # The flat network needs a shorter horizon than the slot-shared one (docs/algorithms/ppo.md).
     "a3c-mlp": {"network": "mlp", "gamma": 0.97, "gae_lambda": 0.9},
 }
+
+PROBE_SETTINGS: dict[str, Any] = {
+    "num_steps": 2,
+    "learning_rate": 3e-2,
+    "critic_learning_rate": 3e-2,
+    "updates_per_record": 1,
+}
+"""What it needs beside the tests' common settings to learn the probe environments in seconds."""

@@ -11,10 +11,10 @@ from a3c.config import A3CSettings
 from schedrl.learning import losses, optimisers
 from schedrl.learning.actor_critic import ActorCritic
 from schedrl.learning.budget import Budget
-from schedrl.learning.rollout import numerics_named
+from schedrl.learning.gradient_step import Gradient
+from schedrl.learning.networks import VALUE_LAYERS
 from schedrl.learning.shared_vectors import Ring, SharedArrays
 
-STATISTICS = (*losses.ACTOR_CRITIC_STATISTICS, "grad_norm")
 ROW = (
     "decisions",
     "staleness",
@@ -22,7 +22,8 @@ ROW = (
     "learned_share",
     "learning_rate",
     "entropy_coef",
-    *STATISTICS,
+    *losses.ACTOR_CRITIC_STATISTICS,
+    "grad_norm",
 )
 """What a worker reports of each update."""
 EPISODE = ("r", "l", "slowdown")
@@ -53,6 +54,7 @@ class Shared:
         vector = (tuple(model.weights.shape), np.float32)
         counter = ((workers,), np.int64)
         most = ROLLOUTS * settings.num_envs * settings.num_steps  # every decision may end an episode
+        self.scale = model.scale_of(VALUE_LAYERS, settings.critic_scale)
         self.arrays = SharedArrays(
             {
                 "weights": vector, "m": vector, "v": vector,
@@ -73,6 +75,8 @@ class Shared:
     def begin(self, model: ActorCritic, budget: Budget) -> None:
         """Put in the model's parameters and what is spent of the budget, before workers start."""
         self["weights"][:] = model.weights.numpy()
+        if not self["observed"][:, 0].any():
+            self["observed"][0] = model.normaliser.vector()  # what pre-training has seen
         self["decisions"][0], self["episodes"][0] = budget.decisions, budget.episodes
 
     def spent(self, total_steps: int | None, num_episodes: int | None) -> Budget:
@@ -85,7 +89,7 @@ class Shared:
         """Count the updates applied so far by all workers but one."""
         return int(self["updates"].sum() - self["updates"][worker])
 
-    def apply(self, gradient: np.ndarray, worker: int, seen: int, learning_rate: Any) -> int:
+    def apply(self, gradient: np.ndarray, worker: int, seen: int, learning_rate: float) -> int:
         """Take one step of the optimiser in place, without a lock.
 
         Two workers that step in the same microseconds may each overwrite a part of the other's moments; the
@@ -95,7 +99,7 @@ class Shared:
             gradient: `[weights]`, clipped.
             worker: who applies it.
             seen: `updates_by_others` when the parameters were read that it was computed for.
-            learning_rate: a number, or one for each parameter.
+            learning_rate: the actor's; the critic's own layers take `critic_scale` of it.
 
         Returns:
             The staleness: how many updates others have applied since then.
@@ -103,7 +107,9 @@ class Shared:
         staleness = self.updates_by_others(worker) - seen
         step = int(self["updates"].sum()) + 1
         optimise = optimisers.OPTIMISERS[self.settings.optimiser]
-        moved, m, v = optimise(np.float32(0.0), gradient, self["m"], self["v"], step, learning_rate)
+        moved, m, v = optimise(
+            np.float32(0.0), gradient, self["m"], self["v"], step, learning_rate * self.scale
+        )
         self["m"][:], self["v"][:] = m, v
         self["weights"][:] += moved
         self["updates"][worker] += 1
@@ -129,45 +135,10 @@ class Shared:
             self[name][:] = state[name]
 
 
-class Gradient:
-    """The compiled gradient of the actor-critic loss, clipped by its norm."""
+def gradient_of(model: ActorCritic, settings: A3CSettings) -> Gradient:
+    """Return the compiled gradient of the actor-critic loss; batches have `advantage` and `target`."""
 
-    def __init__(self, model: ActorCritic, settings: A3CSettings):
-        self.model, self.settings, tf = model, settings, model.tf
-        batch: dict[str, Any] = dict.fromkeys(("advantage", "target"), tf.TensorSpec([None], tf.float32))
-        batch |= {"obs": model.observation_spec(), "action": tf.TensorSpec([None], tf.int32)}
-        self._compiled = model.compile(
-            self._graph, [batch, tf.TensorSpec([], tf.float32), tf.TensorSpec([2], tf.int32)]
-        )
+    def loss(weights, batch, entropy_coef, dropout_seed):
+        return losses.actor_critic(model, weights, batch, (settings.value_coef, entropy_coef), dropout_seed)
 
-    def _graph(self, batch: Mapping[str, Any], entropy_coef: Any, seed: Any) -> tuple[Any, Any]:
-        tf, s, weights = self.model.tf, self.settings, self.model.weights.read_value()
-        batch = {**batch, "obs": self.model.normalise(batch["obs"])}
-        with tf.GradientTape() as tape:
-            tape.watch(weights)
-            coefficients = (s.value_coef, entropy_coef)
-            loss, terms = losses.actor_critic(self.model, weights, batch, coefficients, seed)
-        gradient, norm = optimisers.clip_norm(self.model.ops, tape.gradient(loss, weights), s.max_grad_norm)
-        if s.check_numerics:
-            for name, tensor in (*zip(STATISTICS, terms, strict=False), ("gradient", gradient)):
-                tf.debugging.check_numerics(tensor, name)
-        return gradient, tf.stack([*terms, norm])
-
-    def __call__(
-        self, batch: Mapping[str, Any], entropy_coef: float, step: int
-    ) -> tuple[np.ndarray, dict[str, float]]:
-        """Return the gradient `[weights]` for the model's present parameters, and the loss's terms.
-
-        Args:
-            batch: what `decisions_of` returns.
-            entropy_coef: weight of the entropy bonus.
-            step: decides, with the model's seed, what dropout drops.
-
-        Raises:
-            NumericsError: with `check_numerics`, at the first NaN or infinity.
-        """
-        needed = {name: batch[name] for name in ("obs", "action", "advantage", "target")}
-        seed = np.array([self.model.seed, step], np.int32)
-        with numerics_named(self.model.tf):
-            gradient, terms = self._compiled(needed, np.float32(entropy_coef), seed)
-        return gradient.numpy(), dict(zip(STATISTICS, terms.numpy().tolist(), strict=True))
+    return Gradient(model, loss, losses.ACTOR_CRITIC_STATISTICS, ("advantage", "target"))

@@ -13,8 +13,9 @@ from gymnasium.vector import VectorEnv
 from a3c.config import A3CSettings
 from a3c.crew import crew_for
 from a3c.model import Shared
-from schedrl.learning.actor_critic import ActorCritic
+from schedrl.learning.actor_critic import actor_critic_for
 from schedrl.learning.logger import Record
+from schedrl.learning.pretraining import pretrain
 from schedrl.learning.run_folder import Run
 
 
@@ -24,13 +25,12 @@ def train(env: VectorEnv, settings: A3CSettings, run: Run) -> Iterator[Record]:
     With one worker, `env` is what it learns in. With more, each makes environments like it, with job
     sequences of its own. `run.model` is the model from the first record on.
     """
-    representation = getattr(env.unwrapped, "representation", settings.network)
-    model = ActorCritic(env.single_observation_space, settings, run.seed, representation)
+    run.model = model = actor_critic_for(env, settings, run.seed)
+    pretrain(model, env, settings, run)
     shared = Shared(model, settings)
     crew = crew_for(env, model, shared, run)
     parts = {"model": model, "shared": shared, **crew.parts}
     run.restore(**parts)
-    run.model = model
 
     with crew:
         while (gathered := crew.gather()) is not None:

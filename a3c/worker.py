@@ -15,13 +15,13 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from a3c.config import A3CSettings
-from a3c.model import EPISODE, ROW, Gradient, Shared
+from a3c.model import EPISODE, ROW, Shared, gradient_of
 from schedrl.learning import returns
-from schedrl.learning.actor_critic import ActorCritic
+from schedrl.learning.actor_critic import ActorCritic, actor_critic_for
 from schedrl.learning.batches import decisions_of
 from schedrl.learning.normaliser import Normaliser
-from schedrl.learning.rollout import Collector, NumericsError, Rollout
-from schedrl.learning.schedules import scheduled
+from schedrl.learning.rollout import NumericsError, Rollout, collector_for
+from schedrl.learning.schedules import rates_of
 from schedrl.learning.shared_vectors import Ring, write_text
 from schedrl.settings import UserError
 
@@ -43,12 +43,8 @@ class Worker:
     def __init__(self, env: VectorEnv, model: ActorCritic, shared: Shared, limits: Limits, index: int = 0):
         self.model, self.shared, self.limits, self.index = model, shared, limits, index
         self.settings: A3CSettings = shared.settings
-        options = {
-            "skip_forced": self.settings.skip_forced,
-            "check_numerics": self.settings.check_numerics,
-        }
-        self.collector = Collector(env, self.settings.num_steps, model.seed, **options)
-        self.gradient = Gradient(model, self.settings)
+        self.collector = collector_for(env, self.settings, model.seed)
+        self.gradient = gradient_of(model, self.settings)
         self.observed = Normaliser(model.normaliser.shapes)
         self.updates = Ring(shared.arrays, "update", index)
         self.episodes = Ring(shared.arrays, "episode", index)
@@ -60,32 +56,25 @@ class Worker:
 
     def update(self) -> None:
         """Read, collect, compute, apply, report."""
-        shared, settings = self.shared, self.settings
+        shared, index = self.shared, self.index
         # Before the parameters are read: an update in between counts as stale, never the other way round.
-        seen = shared.updates_by_others(self.index)
+        seen = shared.updates_by_others(index)
         shared.copy_to(self.model)
-        progress = shared.spent(*self.limits).progress
-        learning_rate = scheduled(settings.learning_rate_schedule, settings.learning_rate, 0.0, progress)
-        entropy_coef = scheduled(
-            settings.entropy_schedule, settings.entropy_coef, settings.entropy_coef_final, progress
-        )
+        rates = rates_of(self.settings, shared.spent(*self.limits).progress)
 
         rollout = self.collector.collect(self.model.act, self.model.values)
-        batch = decisions_of(rollout, settings)
-        own = int(shared["updates"][self.index])
-        gradient, terms = self.gradient(batch, entropy_coef, own)
-        staleness = shared.apply(gradient, self.index, seen, learning_rate)
+        batch = decisions_of(rollout, self.settings)
+        gradient, terms = self.gradient(batch, rates["entropy_coef"], int(shared["updates"][index]))
+        staleness = shared.apply(gradient, index, seen, rates["learning_rate"])
         self._observe(rollout)
 
-        numbers = {
+        found = {
             "decisions": rollout.rewards.size,
             "staleness": staleness,
             "explained_variance": returns.explained_variance(batch["value"], batch["target"]),
             "learned_share": rollout.learned.mean(),
-            "learning_rate": learning_rate,
-            "entropy_coef": entropy_coef,
         }
-        self._report(rollout, numbers | terms)
+        self._report(rollout, found | rates | terms)
 
     def _observe(self, rollout: Rollout) -> None:
         """Add to what this worker has observed; all take part in it when they read next."""
@@ -118,9 +107,7 @@ def main(make_env: Callable[..., VectorEnv], shared: Shared, seed: int, limits: 
         if shared["stop"] or shared.spent(*limits).done:
             return
         env = make_env(shared.settings.num_envs, seed=seed)
-        representation = getattr(env, "representation", shared.settings.network)
-        model = ActorCritic(env.single_observation_space, shared.settings, seed, representation)
-        worker = Worker(env, model, shared, limits, index)
+        worker = Worker(env, actor_critic_for(env, shared.settings, seed), shared, limits, index)
         while not worker.over:
             worker.update()
     except Exception as error:

@@ -131,3 +131,27 @@ class ActorCriticSettings(PolicyGradientSettings):
         self.in_range("value_coef", 0)
         self.in_range("dropout", 0, 1, open_high=True)
         self.in_range("num_quantiles", 0)
+
+
+@dataclass(frozen=True)
+class OneStepSettings(ActorCriticSettings):
+    """An actor-critic that takes one gradient step per rollout (A2C, A3C)."""
+
+    num_envs: int = 64
+    """Environments stepped together by one call. Fewer than PPO: a rollout gives one gradient step."""
+    num_steps: int = 16
+    """Vector steps per rollout; one gradient step learns from num_envs x num_steps decisions."""
+    critic_learning_rate: float | None = None
+    """Step size of the critic's own layers; none = half of learning_rate. Follows the same schedule."""
+    optimiser: Literal["adam", "rmsprop"] = "adam"
+    """How gradients become steps; rmsprop is what the A3C paper used."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        super().__post_init__()
+        self.in_range("critic_learning_rate", 0)
+
+    @property
+    def critic_scale(self) -> float:
+        """The critic's step size as a share of the actor's."""
+        return 0.5 if self.critic_learning_rate is None else self.critic_learning_rate / self.learning_rate

@@ -11,7 +11,7 @@ from gymnasium.vector import VectorWrapper
 from small_runs import small_settings, start, trained
 
 from a3c.crew import Crew, Mail, crew_for
-from a3c.model import AHEAD, EPISODE, ROW, Gradient, Shared
+from a3c.model import AHEAD, EPISODE, ROW, Shared, gradient_of
 from a3c.train import train
 from a3c.worker import Worker
 from schedrl.envs.probes import ActionByObservation, MaskedBestAction
@@ -37,17 +37,19 @@ def model_and_shared(**changes) -> tuple[ActorCritic, Shared]:
 
 
 def test_two_workers_steps_of_adam_by_hand():
-    _, shared = model_and_shared(num_workers=2)
+    _, shared = model_and_shared(num_workers=2, critic_learning_rate=1.5e-2)  # half of the actor's
     start_weights = shared["weights"].copy()
     first, second = (np.random.default_rng(i).normal(size=start_weights.size).astype("f4") for i in (1, 2))
     seen = [shared.updates_by_others(worker) for worker in (0, 1)]  # both read before either applies
+    rate = np.full(start_weights.size, 0.1)
+    rate[-5:] = 0.05  # the value layer is the last: 4 weights and a bias
     assert shared.apply(first, 0, seen[0], 0.1) == 0
     # m = 0.1 g, v = 0.001 g^2; corrected for the first step they are g and g^2.
-    moved = start_weights - 0.1 * first / (np.abs(first) + 1e-5)
+    moved = start_weights - rate * first / (np.abs(first) + 1e-5)
     np.testing.assert_allclose(shared["weights"], moved, rtol=1e-4, atol=1e-6)
     assert shared.apply(second, 1, seen[1], 0.2) == 1
     m, v = 0.09 * first + 0.1 * second, 0.000999 * first**2 + 0.001 * second**2
-    moved -= 0.2 * (m / (1 - 0.9**2)) / (np.sqrt(v / (1 - 0.999**2)) + 1e-5)
+    moved -= 2 * rate * (m / (1 - 0.9**2)) / (np.sqrt(v / (1 - 0.999**2)) + 1e-5)
     np.testing.assert_allclose(shared["weights"], moved, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(shared["m"], m, rtol=1e-4, atol=1e-7)
     np.testing.assert_allclose(shared["v"], v, rtol=1e-4, atol=1e-9)
@@ -76,7 +78,7 @@ def test_staleness_counts_the_updates_of_others_only():
 
 def test_the_gradient_points_where_the_loss_falls():
     model, _ = model_and_shared(max_grad_norm=1e9, use_tf_function=False)
-    gradient = Gradient(model, model.settings)
+    gradient = gradient_of(model, model.settings)
     collector = Collector(MaskedBestAction(16), 4, 0)
     batch = decisions_of(collector.collect(model.act, model.values), model.settings)
     slope, terms = gradient(batch, 0.02, 0)
@@ -99,7 +101,7 @@ def test_a_long_gradient_is_cut():
     model, _ = model_and_shared(max_grad_norm=0.01)
     collector = Collector(MaskedBestAction(16), 4, 0)
     batch = decisions_of(collector.collect(model.act, model.values), model.settings)
-    slope, terms = Gradient(model, model.settings)(batch, 0.0, 0)
+    slope, terms = gradient_of(model, model.settings)(batch, 0.0, 0)
     assert np.linalg.norm(slope) == pytest.approx(0.01, rel=1e-4)
     assert terms["grad_norm"] > 0.01
 
@@ -250,8 +252,9 @@ CHANGES = {
     "num_envs": 8, "gamma": 0.5, "learning_rate": 1e-3, "learning_rate_schedule": "constant",
     "entropy_coef": 0.1, "entropy_coef_final": 0.1, "entropy_schedule": "constant", "max_grad_norm": 0.01,
     "reward_scale": 0.1, "normalise_advantages": False, "advantage_clip": 0.1, "normalise_observations": True,
-    "hidden": (16,), "num_steps": 4, "gae_lambda": 0.2, "value_coef": 0.1, "total_steps": 2_600,
+    "hidden": (16,), "num_steps": 8, "gae_lambda": 0.2, "value_coef": 0.1, "total_steps": 2_600,
     "skip_forced": False, "dropout": 0.5, "num_quantiles": 4, "optimiser": "rmsprop",
+    "critic_learning_rate": 1e-3,
 }  # fmt: skip
 PROBE_THAT_SHOWS = {"gae_lambda": "delayed_reward", "skip_forced": "masked_best_action"}
 SHOWN_ELSEWHERE = {

@@ -55,3 +55,30 @@ def test_state_survives_saving():
     normaliser.update({"x": EVAL})
     other.update({"x": EVAL})
     np.testing.assert_array_equal(normaliser.var["x"], other.var["x"])
+
+
+def test_merged_statistics_equal_those_of_all_observations():
+    rng = np.random.default_rng(0)
+    shapes = {"queue": (3, 2), "x": (4,), "clock": ()}
+    parts, whole = [Normaliser(shapes) for _ in range(3)], Normaliser(shapes)
+    for part, size in zip(parts, (5, 20, 0), strict=True):
+        if size:
+            batch = {name: rng.normal(size, 1 + size, (size, *shape)) for name, shape in shapes.items()}
+            part.update(batch)
+            whole.update(batch)
+    merged = Normaliser(shapes)
+    merged.load_merged(np.stack([part.vector() for part in parts]))
+    assert merged.count == 25
+    for name in shapes:
+        np.testing.assert_allclose(merged.mean[name], whole.mean[name])
+        np.testing.assert_allclose(merged.var[name], whole.var[name])
+        assert merged.mean[name].shape == whole.mean[name].shape
+
+
+def test_a_single_ones_statistics_are_taken_over_exactly():
+    one, other = Normaliser({"x": (4,)}), Normaliser({"x": (4,)})
+    one.update({"x": np.random.default_rng(1).normal(3, 5, (100, 4))})
+    other.load_merged(one.vector()[None])
+    np.testing.assert_array_equal(other.vector(), one.vector())
+    other.load_merged(Normaliser({"x": (4,)}).vector()[None])  # nothing seen: nothing changes
+    np.testing.assert_array_equal(other.vector(), one.vector())
