@@ -14,6 +14,10 @@ class A3CSettings(OneStepSettings):
     """Processes that learn at the same time. 1 = this process alone: repeats and resumes bit for bit."""
     num_envs: int = 64
     """Environments of each worker, stepped together by one call; more workers make no gradient smaller."""
+    gae_lambda: float = 1.0
+    """Lambda of generalised advantage estimation, in [0, 1]; 1 = n-step returns, as in the paper."""
+    learning_rate: float = 4e-3
+    """The optimiser's step size at the start."""
     updates_per_record: int = 16
     """Gradients applied, by all workers together, between two records of metrics."""
     max_restarts: int = 10

@@ -60,7 +60,8 @@ class Mail:
         columns = dict(zip(ROW, rows.T, strict=True))
         decisions = int(columns.pop("decisions").sum())
         metrics = {name: float(column.mean()) for name, column in columns.items()}
-        metrics |= {"staleness_max": float(columns["staleness"].max()), "workers_replaced": float(replaced)}
+        metrics |= {"staleness_max": float(columns["staleness"].max())}
+        metrics |= {"workers": float(self.shared["ready"].sum()), "workers_replaced": float(replaced)}
         told = self.shared["told"]
         episodes = {key: ended[:, i] for i, key in enumerate(EPISODE) if told[i] and len(ended)}
         return Gathered(decisions, seconds, episodes, metrics)

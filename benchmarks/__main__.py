@@ -19,6 +19,7 @@ from schedrl.settings import Parser, UserError, add_arguments, main_guard, one_o
 BENCHMARKS = {
     "simulator": ("SimulatorBenchmark", "decisions/s of the simulator against plain Python", True),
     "training": ("TrainingBenchmark", "decisions/s of PPO against MaskablePPO of sb3-contrib", True),
+    "workers": ("WorkersBenchmark", "decisions/s of A3C by its number of workers, against A2C", False),
     "learning": ("LearningBenchmark", "what PPO learns on the paper's episodes, against heuristics", False),
     "wait_trap": ("WaitTrapBenchmark", "how often a greedy policy waits for ever, by its settings", False),
     "steady_state": ("SteadyStateBenchmark", "the same while arrivals never stop", False),
