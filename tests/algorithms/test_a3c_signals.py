@@ -11,7 +11,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 COMMAND = ["--algo", "a3c", "--num_workers", "2", "--num_envs", "8", "--num_steps", "8", "--no_eval"]
-pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
+pytestmark = [
+    pytest.mark.slow,  # six times TensorFlow is imported
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc"),
+]
 
 
 def begin(folder: Path, *more: str) -> subprocess.Popen:
