@@ -1,4 +1,4 @@
-"""The settings of A3C, with the reason for each; presets below. Imports nothing heavy."""
+"""The settings of A3C, with the reason for each. Imports nothing heavy."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -35,11 +35,6 @@ class A3CSettings(OneStepSettings):
         self.in_range("updates_per_record", 1)
         self.in_range("max_restarts", 0)
 
-
-PRESETS: dict[str, dict[str, Any]] = {
-    # The flat network needs a shorter horizon than the slot-shared one (docs/algorithms/ppo.md).
-    "a3c-mlp": {"network": "mlp", "gamma": 0.97, "gae_lambda": 0.9},
-}
 
 PROBE_SETTINGS: dict[str, Any] = {
     "num_steps": 2,

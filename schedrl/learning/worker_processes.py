@@ -16,7 +16,6 @@ import multiprocessing
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import connection
@@ -67,10 +66,6 @@ class WorkerProcesses:
             process.start()
         self._processes[index] = process
 
-    def pid(self, index: int) -> int:
-        """Return the process id of the present worker `index`."""
-        return self._processes[index].pid
-
     def deaths(self) -> list[Death]:
         """Return the workers that ended with an error; `start` replaces them."""
         ended = [(i, p) for i, p in enumerate(self._processes) if p is not None and p.exitcode]
@@ -86,13 +81,6 @@ class WorkerProcesses:
         sentinels = self._sentinels()
         if sentinels:
             connection.wait(sentinels, seconds)
-
-    def join(self, seconds: float) -> None:
-        """Wait for all to end by themselves, at most so long, then kill those that didn't."""
-        deadline = time.monotonic() + seconds
-        while self._sentinels() and time.monotonic() < deadline:
-            self.wait(deadline - time.monotonic())
-        self.kill()
 
     def kill(self) -> None:
         """End all at once."""

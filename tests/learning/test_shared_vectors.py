@@ -99,16 +99,20 @@ def test_deaths_are_reported_with_their_reason_and_replaced():
     workers.start(0)
     workers.start(1)
     wait_until(lambda: arrays["pids"].all())
-    np.testing.assert_array_equal(arrays["pids"], [workers.pid(0), workers.pid(1)])
-    os.kill(workers.pid(1), signal.SIGKILL)
+    first, second = arrays["pids"].tolist()
+    os.kill(second, signal.SIGKILL)
     wait_until(workers.deaths)
     (death,) = workers.deaths()
-    assert (death.worker, death.pid, death.reason) == (1, workers.pid(1), "killed by SIGKILL")
+    assert (death.worker, death.pid, death.reason) == (1, second, "killed by SIGKILL")
     workers.start(1)
     assert workers.deaths() == []
-    wait_until(lambda: arrays["pids"][1] != death.pid)
-    os.kill(workers.pid(0), signal.SIGINT)  # Ctrl-C is the parent's to handle
-    workers.join(0.3)
+    wait_until(lambda: arrays["pids"][1] != second)
+    os.kill(first, signal.SIGINT)  # Ctrl-C is the parent's to handle
+    time.sleep(0.2)
+    assert workers.deaths() == []
+    workers.kill_one(0)
+    assert alive(int(arrays["pids"][1]))
+    workers.kill()
     assert not workers.running
 
 
