@@ -11,7 +11,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 export MKL_NUM_THREADS ?= 1
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 
-.PHONY: help install dev peer demo test check bench clean
+.PHONY: help install dev peer demo paper test check bench clean
 
 help:    ## show this list
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -23,6 +23,9 @@ peer: dev  ## the same, and the PyTorch peer of the speed comparison (1.1 GB)
 
 demo: install  ## the main job: train PPO on DeepRM, evaluate it, draw
 	$(BIN)/python launcher.py --algo ppo
+
+paper: install  ## the figures of the DeepRM paper: train, measure, draw (20 to 40 minutes on two cores)
+	$(BIN)/python examples/reproduce_deeprm.py
 
 test: dev  ## the tests, without the slow ones
 	$(BIN)/python -m pytest -n 2

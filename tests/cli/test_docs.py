@@ -19,6 +19,7 @@ import job_distribution
 import parameters
 import slow_down_cdf
 from benchmarks.__main__ import BENCHMARKS
+from examples import clairvoyant_optimum, reproduce_deeprm
 from schedrl import registry
 from schedrl.evaluation.steady_state import Windows
 from schedrl.launch.comparing.plan import make_parser as comparison_parser
@@ -60,6 +61,15 @@ def script(path):
     return lambda arguments: load(path).make_parser().parse_args(arguments)
 
 
+def reproduce(arguments):
+    reproduce_deeprm.read_settings(reproduce_deeprm.make_parser().parse_args(arguments))
+
+
+def clairvoyant(arguments):
+    args = clairvoyant_optimum.make_parser().parse_args(arguments)
+    resolve([clairvoyant_optimum.Clairvoyant], args)
+
+
 def ok(main):
     def check(arguments):
         assert main(arguments) == 0
@@ -75,6 +85,8 @@ READERS = {
     "environment.py": ok(environment.main),
     "job_distribution.py": ok(job_distribution.main),
     "examples/animate_policy.py": script(ROOT / "examples" / "animate_policy.py"),
+    "examples/reproduce_deeprm.py": reproduce,
+    "examples/clairvoyant_optimum.py": clairvoyant,
 }
 ELSEWHERE = (
     *("python -m pytest", "python -m venv", "python -c", "python own_trace.py"),
@@ -123,6 +135,7 @@ def flags():
     settings += [registry.get("algorithm_settings", name) for name in registry.names("algorithm")]
     parsers = [make_parser([LaunchSettings, *settings]), slow_down_cdf.make_parser("deeprm")]
     parsers.append(comparison_parser(settings[0], settings[1:]))
+    parsers += [reproduce_deeprm.make_parser(), clairvoyant_optimum.make_parser()]
     for name, (settings_class, *_) in BENCHMARKS.items():
         parsers.append(Parser())
         add_arguments(parsers[-1], getattr(importlib.import_module(f"benchmarks.{name}"), settings_class))
