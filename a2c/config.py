@@ -1,4 +1,4 @@
-"""The settings of A2C, with the reason for each. Imports nothing heavy."""
+"""The settings of A2C. Imports nothing heavy."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,13 +10,9 @@ from schedrl.learning.settings import OneStepSettings
 class A2CSettings(OneStepSettings):
     """Advantage actor-critic (Mnih et al., 2016, without the asynchrony)."""
 
-    total_steps: int | None = 8_000_000
+    total_steps: int | None = 3_000_000
     """Budget in decisions (one step of one environment, forced ones included); none = no such limit."""
 
-
-PRESETS: dict[str, dict[str, Any]] = {
-    "a2c-steady": {"gamma": 0.999, "total_steps": 10_000_000},
-}
 
 PROBE_SETTINGS: dict[str, Any] = {"num_steps": 2, "learning_rate": 3e-2, "critic_learning_rate": 3e-2}
 """What it needs beside the tests' common settings to learn the probe environments in seconds."""

@@ -16,13 +16,6 @@ class A3CSettings(OneStepSettings):
     """Environments of each worker, stepped together by one call; more workers make no gradient smaller."""
     total_steps: int | None = 2_000_000
     """Budget in decisions of all workers together, forced ones included; none = no such limit."""
-    gamma: float = 0.99
-    """Discount per decision, in [0, 1]. With 1 a policy that waits for ever has no finite value: the short
-    rollouts bootstrap it ever lower, and some seeds don't recover (docs/algorithms/a3c.md)."""
-    gae_lambda: float = 1.0
-    """Lambda of generalised advantage estimation, in [0, 1]; 1 = n-step returns, as in the paper."""
-    learning_rate: float = 3e-3
-    """The optimiser's step size at the start."""
     updates_per_record: int = 16
     """Gradients applied, by all workers together, between two records of metrics."""
     max_restarts: int = 10

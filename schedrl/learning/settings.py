@@ -141,6 +141,13 @@ class OneStepSettings(ActorCriticSettings):
     """Environments stepped together by one call. Fewer than PPO: a rollout gives one gradient step."""
     num_steps: int = 16
     """Vector steps per rollout; one gradient step learns from num_envs x num_steps decisions."""
+    learning_rate: float = 3e-3
+    """The optimiser's step size at the start."""
+    gamma: float = 0.99
+    """Discount per decision, in [0, 1]. With 1 a policy that waits for ever has no finite value: the short
+    rollouts bootstrap it ever lower, and some seeds don't recover (docs/algorithms/a3c.md)."""
+    gae_lambda: float = 1.0
+    """Lambda of generalised advantage estimation, in [0, 1]; 1 = n-step returns, as in the paper."""
     critic_learning_rate: float | None = None
     """Step size of the critic's own layers; none = half of learning_rate. Follows the same schedule."""
     optimiser: Literal["adam", "rmsprop"] = "adam"
