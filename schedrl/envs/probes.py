@@ -39,18 +39,23 @@ class Probe(VectorEnv):
 
     def __init__(self, num_envs: int = 64, seed: int = 0):
         self.num_envs = num_envs
-        leaf = spaces.Box(-10.0, 10.0, (self.features,), np.float32)
-        mask = spaces.Box(0, 1, (self.num_actions,), np.bool_)
-        self.single_observation_space = spaces.Dict({"x": leaf, MASK: mask})
-        self.single_action_space = spaces.Discrete(self.num_actions)
+        leaves: dict[str, spaces.Space] = {"x": spaces.Box(-10.0, 10.0, (self.features,), np.float32)}
+        if self.num_actions:
+            leaves[MASK] = spaces.Box(0, 1, (self.num_actions,), np.bool_)
+        self.single_observation_space = spaces.Dict(leaves)
+        self.single_action_space = self.action_space()
         self.rng = np.random.default_rng(seed)
         self.reset()
+
+    def action_space(self) -> spaces.Space:
+        """Return the action space of one environment."""
+        return spaces.Discrete(self.num_actions)
 
     def start(self, count: int) -> np.ndarray:
         """Return fresh states `[count, features]`."""
         return np.zeros((count, self.features), np.float32)
 
-    def transition(self, x: np.ndarray, actions: np.ndarray) -> Transition:
+    def transition(self, x: np.ndarray, actions: Any) -> Transition:
         """Return rewards, terminated, truncated and the next states."""
         raise NotImplementedError
 
@@ -77,14 +82,9 @@ class Probe(VectorEnv):
         self.lengths = np.zeros(self.num_envs, np.int64)
         return self._observation(self.x), {}
 
-    def step(self, actions: np.ndarray) -> tuple[dict, np.ndarray, np.ndarray, np.ndarray, dict]:
+    def step(self, actions: Any) -> tuple[dict, np.ndarray, np.ndarray, np.ndarray, dict]:
         """Step all environments; those whose episode ends start again at once."""
-        actions = np.asarray(actions)
-        legal = self.mask(self.x)[np.arange(self.num_envs), actions]
-        if not legal.all():
-            raise ValueError(
-                f"environment {np.argmin(legal)} was given the illegal action {actions[np.argmin(legal)]}"
-            )
+        actions = self.checked(actions)
         rewards, terminated, truncated, x = self.transition(self.x, actions)
         self.returns += rewards
         self.lengths += 1
@@ -101,8 +101,22 @@ class Probe(VectorEnv):
         self.x = x
         return self._observation(x), rewards.astype(np.float32), terminated, truncated, infos
 
+    def checked(self, actions: Any) -> Any:
+        """Return the actions as arrays.
+
+        Raises:
+            ValueError: one of them is illegal.
+        """
+        actions = np.asarray(actions)
+        legal = self.mask(self.x)[np.arange(self.num_envs), actions]
+        if not legal.all():
+            raise ValueError(
+                f"environment {np.argmin(legal)} was given the illegal action {actions[np.argmin(legal)]}"
+            )
+        return actions
+
     def _observation(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        return {"x": x.copy(), MASK: self.mask(x)}
+        return {"x": x.copy(), MASK: self.mask(x)} if self.num_actions else {"x": x.copy()}
 
     def get_state(self) -> dict[str, np.ndarray]:
         """Return everything that decides the future."""

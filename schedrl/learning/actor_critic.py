@@ -16,9 +16,10 @@ from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 
 from schedrl.learning import distributions, networks
+from schedrl.learning.action_spec import ActionSpec
 from schedrl.learning.checkpoint import check_shapes, save_arrays
 from schedrl.learning.normaliser import CLIP, Normaliser
-from schedrl.learning.numpy_policy import NumpyPolicy
+from schedrl.learning.numpy_policy import NumpyPolicy, make_policy
 from schedrl.learning.settings import ActorCriticSettings, LearningSettings
 from schedrl.learning.tf_setup import tensorflow
 
@@ -34,6 +35,7 @@ class ActorCritic:
         settings: network, widths, normalising.
         seed: of the initial weights and of action sampling.
         representation: what the environment calls this observation; exported policies repeat it.
+        actions: what the network's outputs stand for; None = one discrete choice, as long as the mask.
     """
 
     def __init__(
@@ -42,12 +44,14 @@ class ActorCritic:
         settings: LearningSettings,
         seed: int,
         representation: str = "slots",
+        actions: ActionSpec | None = None,
     ):
         self.tf = tf = tensorflow(seed=seed)
         self.ops = networks.tensorflow_ops()
         self.settings, self.seed, self.representation = settings, seed, representation
         self.leaves = {k: (tuple(s.shape), str(s.dtype)) for k, s in observation_space.items() if k != MASK}
-        self.num_actions = int(observation_space[MASK].shape[0])
+        self.actions = actions or ActionSpec((int(observation_space[MASK].shape[0]),))
+        self.num_actions = self.actions.num_outputs
         shapes = {name: shape for name, (shape, _) in self.leaves.items()}
         critic = settings if isinstance(settings, ActorCriticSettings) else None
         self.num_values = max(1, critic.num_quantiles) if critic else 1
@@ -81,7 +85,8 @@ class ActorCritic:
         spec = {
             name: tf.TensorSpec([batch, *shape], dtype, name) for name, (shape, dtype) in self.leaves.items()
         }
-        return spec | {MASK: tf.TensorSpec([batch, self.num_actions], tf.bool, MASK)}
+        mask = {MASK: tf.TensorSpec([batch, self.actions.num_logits], tf.bool, MASK)}
+        return spec | mask if self.actions.sizes else spec
 
     def normalise(self, obs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the observation with its float leaves normalised, 8-bit leaves and the mask unchanged."""
@@ -105,16 +110,21 @@ class ActorCritic:
             obs: a normalised observation.
             dropout_seed: `[2]` int that decides which units the value head doesn't see; None = sees all.
         """
+        drop = networks.keep
+        if dropout_seed is not None and self.dropout > 0:
+            stateless = self.tf.nn.experimental.stateless_dropout
+            drop = functools.partial(stateless, rate=self.dropout, seed=dropout_seed)
+        parameters = networks.unpack(self.ops, weights, self.shapes)
+        return self.network.forward(self.ops, parameters, self.floats(obs), drop)
+
+    def floats(self, obs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the leaves that networks read, as float32; 8-bit ones divided by 255."""
         tf = self.tf
         leaves = {}
         for name, (_, dtype) in self.leaves.items():
             leaf = tf.cast(obs[name], tf.float32)
             leaves[name] = leaf / 255.0 if dtype == "uint8" else leaf
-        drop = networks.keep
-        if dropout_seed is not None and self.dropout > 0:
-            stateless = tf.nn.experimental.stateless_dropout
-            drop = functools.partial(stateless, rate=self.dropout, seed=dropout_seed)
-        return self.network.forward(self.ops, networks.unpack(self.ops, weights, self.shapes), leaves, drop)
+        return leaves
 
     # -- host code -------------------------------------------------------------------------------------------
 
@@ -165,6 +175,7 @@ class ActorCritic:
             "leaves": {name: [list(shape), dtype] for name, (shape, dtype) in self.leaves.items()},
             "num_actions": self.num_actions,
             "num_values": self.num_values,
+            **({} if self.actions.plain else {"actions": self.actions.to_dict()}),
             "normalised": sorted(self.normaliser.shapes),
             "representation": self.representation,
         }
@@ -180,7 +191,7 @@ class ActorCritic:
 
     def policy(self, seed: int = 0) -> NumpyPolicy:
         """Return the present policy in NumPy, for evaluation; later updates don't touch it."""
-        return NumpyPolicy(self.spec(), self.weights.numpy(), self.normaliser.state(), seed)
+        return make_policy(self.spec(), self.weights.numpy(), self.normaliser.state(), seed)
 
     def save_policy(self, path: Path | str, **header: Any) -> None:
         """Write `policy.npz`: weights, statistics and specification, without TensorFlow or pickle."""

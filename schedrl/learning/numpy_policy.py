@@ -63,7 +63,7 @@ class NumpyPolicy:
             UserError: missing, damaged, or from another version.
         """
         arrays, header = load_arrays(path, kind="policy")
-        return cls(header["spec"], arrays["weights"], arrays, seed)
+        return make_policy(header["spec"], arrays["weights"], arrays, seed)
 
     def reseed(self, seed: int) -> None:
         """Restart the generator that `predict(deterministic=False)` draws from."""
@@ -84,14 +84,18 @@ class NumpyPolicy:
     def _forward(self, obs: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
         mask = np.asarray(obs[MASK], bool)
         require_legal(mask)
+        logits, values = self._outputs(obs)
+        return np.where(mask, logits, np.float32(LARGE_NEGATIVE)), values
+
+    def _outputs(self, obs: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+        """Return what the network puts out, the mask not yet applied."""
         leaves = {}
         for name, (_, dtype) in self.leaves.items():
             leaf = np.asarray(obs[name], np.float32)
             if name in self._scale:
                 leaf = normalise(leaf, *self._scale[name])
             leaves[name] = leaf / np.float32(255.0) if dtype == "uint8" else leaf
-        logits, values = self.network.forward(networks.NUMPY, self._weights, leaves)
-        return np.where(mask, logits, np.float32(LARGE_NEGATIVE)), values
+        return self.network.forward(networks.NUMPY, self._weights, leaves)
 
     def predict(self, obs: Mapping[str, Any], deterministic: bool = True) -> Any:
         """Return the action of one observation (int) or the actions of a batch `[B]` int64."""
@@ -141,6 +145,17 @@ class NumpyPolicy:
             {name: list(leaf.shape[1:]) for name, leaf in batched.items()}, expected, "the observation"
         )
         return batched, single
+
+
+def make_policy(
+    spec: Mapping[str, Any], weights: np.ndarray, statistics: Mapping[str, np.ndarray], seed: int = 0
+) -> NumpyPolicy:
+    """Return the policy of a specification: of one discrete choice, or of `actions` with other parts."""
+    if "actions" in spec:
+        from schedrl.learning.mixed_policy import MixedPolicy
+
+        return MixedPolicy(spec, weights, statistics, seed)
+    return NumpyPolicy(spec, weights, statistics, seed)
 
 
 def load_policy(folder: Path | str, seed: int = 0) -> tuple[NumpyPolicy, dict[str, Any]]:
