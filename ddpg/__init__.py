@@ -1,1 +1,1 @@
-"""Deep deterministic policy gradient, also for discrete choices; see README.md of this folder."""
+"""Deep deterministic policy gradient, for choices with masks too; see README.md and docs/algorithms/ddpg.md."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from schedrl.learning.settings import LearningSettings
+from schedrl.learning.settings import LearningSettings, Schedule
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,11 @@ class DDPGSettings(LearningSettings):
     gumbel_draws: int = 4
     """Draws per row of the Gumbel-softmax; more = less noise in the actor's gradient."""
     entropy_coef: float = 0.1
-    """Weight of the entropy bonus at the start, against values scaled to a spread of 1; it goes to 0."""
+    """Weight of the entropy bonus at the start, against values scaled to a spread of 1."""
+    entropy_coef_final: float = 0.0
+    """Weight of the entropy bonus at the end of the budget."""
+    entropy_schedule: Schedule = "linear"
+    """How the entropy weight moves from start to end: constant, linear or cosine."""
     epsilon: float = 0.05
     """Share of choices drawn uniformly from the legal ones, at the start, in [0, 1]."""
     epsilon_final: float = 0.0
@@ -63,7 +67,7 @@ class DDPGSettings(LearningSettings):
             self.in_range(name, 1)
         for name in ("critic_learning_rate", "temperature"):
             self.in_range(name, 0, open_low=True)
-        for name in ("entropy_coef", "noise_std", "priority_alpha", "value_coef"):
+        for name in ("entropy_coef", "entropy_coef_final", "noise_std", "priority_alpha", "value_coef"):
             self.in_range(name, 0)
         for name in ("epsilon", "epsilon_final", "priority_beta"):
             self.in_range(name, 0, 1)
@@ -77,3 +81,14 @@ class DDPGSettings(LearningSettings):
 
 
 PRESETS: dict[str, dict[str, Any]] = {}
+
+PROBE_SETTINGS: dict[str, Any] = {
+    "num_steps": 2,
+    "batch_size": 64,
+    "n_step": 2,
+    "learning_starts": 100,
+    "tau": 0.2,
+    "total_steps": 20_000,
+    "critic_learning_rate": 1e-2,
+}
+"""What it needs beside the tests' common settings to learn the probe environments in seconds."""

@@ -140,6 +140,11 @@ class Agent:
         logits, numbers, _ = self.act(actor, seen)
         return tf.reduce_sum(self.greedy(logits) * self.q(critics[0], seen, numbers), axis=-1).numpy()
 
+    def adopt_actor(self) -> None:
+        """Take over the actor's own weights, as imitation left them, here and in the slow copy."""
+        for vector in (self.weights, self.target):
+            vector.assign(self.tf.concat([self.actor.weights, vector[self.sizes[0] :]], axis=0))
+
     def refresh(self) -> None:
         """Let acting use the present weights and statistics; call it after each update."""
         self.actor.weights.assign(self.split(self.weights)[0])

@@ -20,9 +20,10 @@ from schedrl.learning.action_spec import ActionSpec
 from schedrl.learning.checkpoint import RandomState
 from schedrl.learning.exploration import BoxNoise, Explorer
 from schedrl.learning.logger import Record
+from schedrl.learning.pretraining import pretrain
 from schedrl.learning.replay import Replay
 from schedrl.learning.run_folder import Run
-from schedrl.learning.schedules import scheduled
+from schedrl.learning.schedules import rates_of, scheduled
 from schedrl.learning.transitions import NStep, TransitionCollector
 
 MOST_WARM_UP = 0.1
@@ -36,7 +37,9 @@ def train(env: VectorEnv, settings: DDPGSettings, run: Run) -> Iterator[Record]:
     """
     actions = ActionSpec.of(env.single_action_space)
     representation = getattr(env.unwrapped, "representation", settings.network)
-    agent = Agent(env.single_observation_space, actions, settings, run.seed, representation)
+    run.model = agent = Agent(env.single_observation_space, actions, settings, run.seed, representation)
+    pretrain(agent.actor, env, settings, run)
+    agent.adopt_actor()
     learner = Learner(agent)
     replay = Replay(settings.replay_size, env.single_observation_space, actions, settings.priority_alpha)
     steps = NStep(replay, env.num_envs, settings.n_step, settings.gamma)
@@ -48,7 +51,6 @@ def train(env: VectorEnv, settings: DDPGSettings, run: Run) -> Iterator[Record]:
     parts = {"model": agent, "learner": learner, "replay": replay, "collector": collector}
     parts |= {"noise": noise, "sampler": sampler}
     run.restore(**parts)
-    run.model = agent
 
     while not run.done:
         started = time.perf_counter()
@@ -58,9 +60,7 @@ def train(env: VectorEnv, settings: DDPGSettings, run: Run) -> Iterator[Record]:
         seen = replay.rows_of(played.numbers)
         agent.update_normaliser(seen)
         metrics, gradient_steps = dict.fromkeys(STATISTICS, 0.0), 0
-        if replay.size and (
-            replay.size >= settings.learning_starts or run.budget.progress >= MOST_WARM_UP
-        ):
+        if replay.size and (replay.size >= settings.learning_starts or run.budget.progress >= MOST_WARM_UP):
             batch, places = make_batch(replay, settings, sampler.generator, now["priority_beta"])
             step_sizes = (now["learning_rate"], now["critic_learning_rate"], now["entropy_coef"])
             metrics, errors = learner.update(batch, *step_sizes)
@@ -84,14 +84,11 @@ def train(env: VectorEnv, settings: DDPGSettings, run: Run) -> Iterator[Record]:
 
 def rates(settings: DDPGSettings, progress: float) -> dict[str, float]:
     """Return what changes while the budget is spent."""
-    step_size = partial(scheduled, settings.learning_rate_schedule, end=0.0, progress=progress)
-    line = partial(scheduled, "linear", progress=progress)
-    return {
-        "learning_rate": step_size(start=settings.learning_rate),
-        "critic_learning_rate": step_size(start=settings.critic_learning_rate),
-        "entropy_coef": line(start=settings.entropy_coef, end=0.0),
-        "epsilon": line(start=settings.epsilon, end=settings.epsilon_final),
-        "priority_beta": line(start=settings.priority_beta, end=1.0),
+    kind, critic = settings.learning_rate_schedule, settings.critic_learning_rate
+    return rates_of(settings, progress) | {
+        "critic_learning_rate": scheduled(kind, critic, 0.0, progress),
+        "epsilon": scheduled("linear", settings.epsilon, settings.epsilon_final, progress),
+        "priority_beta": scheduled("linear", settings.priority_beta, 1.0, progress),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,8 +9,7 @@ import numpy as np
 
 from ddpg.model import Agent
 from schedrl.learning import distributions, optimisers
-from schedrl.learning.action_spec import MASK
-from schedrl.learning.rollout import NumericsError
+from schedrl.learning.rollout import numerics_named
 
 STATISTICS = (
     "critic_loss",
@@ -32,9 +30,7 @@ class Learner:
     def __init__(self, agent: Agent):
         self.agent, self.settings = agent, agent.settings
         self.tf = tf = agent.tf
-        self.m = tf.Variable(tf.zeros_like(agent.weights), name="adam_m")
-        self.v = tf.Variable(tf.zeros_like(agent.weights), name="adam_v")
-        self.steps = tf.Variable(0.0, name="adam_steps")
+        self.moments = optimisers.Moments(tf, agent.weights)
         rows = {
             name: tf.TensorSpec(leaf.shape, leaf.dtype)
             for name, leaf in agent.actor.observation_spec().items()
@@ -86,7 +82,9 @@ class Learner:
         following = tf.reduce_sum(chances * least, axis=-1)
         return tf.stop_gradient(batch["reward"] + batch["discount"] * following)
 
-    def policy_loss(self, logits: Any, numbers: Any, q: Any, obs: Mapping[str, Any], seed: Any) -> tuple[Any, Any]:
+    def policy_loss(
+        self, logits: Any, numbers: Any, q: Any, obs: Mapping[str, Any], seed: Any
+    ) -> tuple[Any, Any]:
         """Return -mean Q(s, actor's action) in units of the spread of Q over legal choices, and that spread.
 
         `q [B, combinations]` carries a gradient only through `numbers`.
@@ -151,7 +149,9 @@ class Learner:
             [tf.fill([actor], learning_rate), tf.fill([sum(agent.sizes[1:])], critic_learning_rate)], axis=0
         )
 
-        def step(i: Any, sums: Any, weights: Any, target: Any, m: Any, v: Any, count: Any, errors: Any) -> Any:
+        def step(
+            i: Any, sums: Any, weights: Any, target: Any, m: Any, v: Any, count: Any, errors: Any
+        ) -> Any:
             minibatch = _minibatch(tf, batch, i, size)
             with tf.GradientTape() as tape:
                 tape.watch(weights)
@@ -170,14 +170,15 @@ class Learner:
             sums += tf.stack([*statistics, own_norm, rest_norm])
             return i + 1, sums, weights, target, m, v, count, errors.write(i, error)
 
-        variables = (agent.weights, agent.target, self.m, self.v, self.steps)
-        start = [0, tf.zeros(len(STATISTICS)), *(variable.read_value() for variable in variables)]
-        start.append(tf.TensorArray(tf.float32, steps))
-        _, sums, *values, errors = tf.while_loop(
+        networks = (agent.weights.read_value(), agent.target.read_value())
+        start = (0, tf.zeros(len(STATISTICS)), *networks, *self.moments.read())
+        start = (*start, tf.TensorArray(tf.float32, steps))
+        _, sums, weights, target, *moments, errors = tf.while_loop(
             lambda i, *_: i < steps, step, start, parallel_iterations=1
         )
-        for variable, value in zip(variables, values, strict=True):
-            variable.assign(value)
+        agent.weights.assign(weights)
+        agent.target.assign(target)
+        self.moments.assign(*moments)
         return sums / tf.cast(steps, tf.float32), errors.stack()
 
     def update(
@@ -192,22 +193,18 @@ class Learner:
             NumericsError: with `check_numerics`, at the first NaN or infinity; it names the tensor.
         """
         rates = map(np.float32, (learning_rate, critic_learning_rate, entropy_coef))
-        try:
+        with numerics_named(self.tf):
             statistics, errors = self._update(dict(batch), *rates)
-        except self.tf.errors.InvalidArgumentError as error:
-            text = next((line for line in str(error).splitlines() if "Tensor had" in line), str(error))
-            raise NumericsError("in the update: " + re.sub(r"{{.*?}} | \[Op:.*", "", text)) from error
         self.agent.refresh()
         return dict(zip(STATISTICS, statistics.numpy().tolist(), strict=True)), errors.numpy()
 
     def state(self) -> dict[str, Any]:
         """Return Adam's moments and step count."""
-        return {"m": self.m.numpy(), "v": self.v.numpy(), "steps": float(self.steps)}
+        return self.moments.state()
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Take over `state()`."""
-        for name in ("m", "v", "steps"):
-            getattr(self, name).assign(state[name])
+        self.moments.load_state(state)
 
 
 def _minibatch(tf: Any, batch: Mapping[str, Any], i: Any, size: Any) -> dict[str, Any]:

@@ -1,13 +1,13 @@
 """Tiny environments with continuous and mixed actions, beside those of `probes.py` and of the same contract.
 
-| name                   | action                     | what it takes to solve it                              |
-|------------------------|----------------------------|--------------------------------------------------------|
-| `continuous_target`    | Box [1]                    | the critic's gradient points to the best number        |
-| `continuous_two_steps` | Box [1]                    | a number whose worth shows only in the next state      |
-| `continuous_border`    | Box [1]                    | the best number lies on the border of the box          |
-| `server_from_real`     | Box [1]                    | a machine's number read from a real: steps, no slope   |
-| `mixed_choice`         | Discrete 3, Box [1]        | a number that must fit the choice; best often illegal  |
-| `mixed_two_choices`    | Discrete 2, Discrete 3, Box [2] | two choices that must fit each other              |
+| name                   | action               | what it takes to solve it                             |
+|------------------------|----------------------|-------------------------------------------------------|
+| `continuous_target`    | Box [1]              | the critic's gradient points to the best number       |
+| `continuous_two_steps` | Box [1]              | a number whose worth shows only in the next state     |
+| `continuous_border`    | Box [1]              | the best number lies on the border of the box         |
+| `server_from_real`     | Box [1]              | a machine's number read from a real: steps, no slope  |
+| `mixed_choice`         | 3 choices, Box [1]   | a number that must fit the choice; best often illegal |
+| `mixed_two_choices`    | 2, 3 choices, Box [2] | two choices that must fit each other                 |
 
 Best actions are given as `ActionSpec` stores them: discrete parts, then numbers; float32 `[N, parts + k]`.
 """
@@ -50,7 +50,8 @@ class ActionProbe(Probe):
             if not legal.all():
                 raise ValueError(f"environment {np.argmin(legal)} was given an illegal choice among {size}")
         numbers = np.asarray(numbers)
-        inside = ((numbers >= np.float32(self.low)) & (numbers <= np.float32(self.high))).all(axis=1)
+        low, high = np.array(self.low, np.float32), np.array(self.high, np.float32)
+        inside = ((numbers >= low) & (numbers <= high)).all(axis=1)
         if not inside.all():
             raise ValueError(
                 f"environment {np.argmin(inside)} was given {numbers[np.argmin(inside)]}, outside its box"
@@ -110,7 +111,7 @@ class ContinuousBorder(ActionProbe):
 
 
 class ServerFromReal(ActionProbe):
-    """One step; the number names one of five machines, and each machine away from the right one costs 0.25."""
+    """One step; the number names one of five machines; each machine away from the right one costs 0.25."""
 
     servers = 5
 

@@ -28,12 +28,11 @@ from schedrl.settings import (
     resolve,
 )
 
-LATER = ("ddpg",)
-"""Algorithms of later versions: refused with a better word than "unknown"."""
-
 DEBUG = {
     "num_envs": "1",
     "num_steps": "16",
+    "n_step": "2",
+    "learning_starts": "1",
     "total_steps": "48",
     "use_tf_function": "False",
     "check_numerics": "True",
@@ -69,7 +68,7 @@ def read_plan(argv: Iterable[str] | None) -> Plan:
     argv = None if argv is None else list(argv)
     first = peek(argv, algo="", env="", model_dir="", mode="")
     stored = _names_in(first.model_dir)
-    algo = _algorithm(first.algo or stored.get("algo", "ppo"))
+    algo = registry.find("algorithm", first.algo or stored.get("algo", "ppo"))
     env = registry.find("environment", first.env or stored.get("env", "deeprm"))
     refuse_unable([algo], env)
     classes = (
@@ -115,13 +114,6 @@ def _names_in(model_dir: str) -> dict[str, str]:
         return {name: description[name] for name in ("algo", "env") if name in description}
     except (OSError, ValueError, TypeError):
         return {}
-
-
-def _algorithm(name: str) -> str:
-    known = registry.names("algorithm")
-    if name.lower() in LATER and name.lower() not in known:
-        raise UserError(f"algorithm {name!r} comes in a later version; choose one of: {', '.join(known)}")
-    return registry.find("algorithm", name)
 
 
 def _refuse_what_is_not_here_yet(launch: LaunchSettings) -> None:

@@ -49,7 +49,7 @@ class ActionSpec:
         in_order = list(members) == [*discrete, *boxes]
         if not in_order or len(boxes) > 1 or any(part.start != 0 for part in discrete):
             raise UserError(
-                f"can't act in {space}; use Discrete(n) from 0, a Box, or a Tuple of Discretes and then one Box"
+                f"can't act in {space}; use Discrete(n) from 0, a Box, or a Tuple of Discretes, then one Box"
             )
         low, high = (
             tuple(float(x) for box in boxes for x in getattr(box, end).ravel()) for end in ("low", "high")
@@ -62,7 +62,8 @@ class ActionSpec:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> ActionSpec:
         """Undo `to_dict`."""
-        return cls(*(tuple(values[name]) for name in ("sizes", "low", "high")), bool(values["in_tuple"]))
+        sizes, low, high = (tuple(values[name]) for name in ("sizes", "low", "high"))
+        return cls(sizes, low, high, bool(values["in_tuple"]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the spec in JSON's types, for `policy.npz`."""

@@ -198,19 +198,35 @@ class ActorCritic:
         arrays = {"weights": self.weights.numpy(), **self.normaliser.state()}
         save_arrays(path, arrays, {"kind": "policy", "spec": self.spec(), **header})
 
+    def served(self, outputs: Any, obs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a SavedModel answers from the network's outputs."""
+        tf, spec = self.tf, self.actions
+        answer = {}
+        if spec.sizes:
+            logits = distributions.masked_logits(outputs[:, : spec.num_logits], obs[MASK])
+            answer["logits"] = logits
+            best = [tf.argmax(part, axis=-1) for part in spec.split(logits)]
+            if spec.plain:
+                return answer | {"action": best[0]}
+        if spec.low:
+            low, high = tf.constant(spec.low), tf.constant(spec.high)
+            answer["numbers"] = low + (tf.tanh(outputs[:, spec.num_logits :]) + 1.0) * 0.5 * (high - low)
+        columns = [tf.cast(part, tf.float32)[:, None] for part in best] if spec.sizes else []
+        return answer | {"action": tf.concat([*columns, *([answer["numbers"]] if spec.low else [])], axis=1)}
+
     def export(self, path: Path | str) -> None:
         """Write a SavedModel whose signature takes the named leaves and the mask, any batch size.
 
-        `serving_default` returns `action [B]` (greedy), `logits [B, A]` (masked) and `value [B]`.
+        `serving_default` returns `action [B]` (greedy; in storage form where it is more than one choice),
+        `logits` (masked), `numbers` (continuous ones) and `value [B]`; what there is none of is left out.
         """
         tf = self.tf
         module = tf.Module()
         module.variables_kept = [self.weights, *[v for pair in self._scale.values() for v in pair]]
 
         def serve(**obs: Any) -> dict[str, Any]:
-            logits, value = self.forward(self.weights, self.normalise(obs))
-            logits = distributions.masked_logits(logits, obs[MASK])
-            return {"action": tf.argmax(logits, axis=-1), "logits": logits, "value": value}
+            outputs, value = self.forward(self.weights, self.normalise(obs))
+            return {**self.served(outputs, obs), "value": value}
 
         function = tf.function(serve).get_concrete_function(**self.observation_spec())
         module.serve = function

@@ -26,7 +26,7 @@ def stream(seed: int, step: int) -> np.random.Generator:
 def epsilon_legal(
     choices: np.ndarray, mask: np.ndarray, epsilon: float, generator: np.random.Generator
 ) -> np.ndarray:
-    """Replace each of `choices [B]` with probability `epsilon` by a uniform one among its legal `mask [B, A]`."""
+    """Replace each of `choices [B]` with probability `epsilon` by a uniform one, legal by `mask [B, A]`."""
     if epsilon <= 0:
         return choices
     draws = generator.random(mask.shape, dtype=np.float32)

@@ -58,7 +58,7 @@ class MixedPolicy(NumpyPolicy):
     def sample(
         self, obs: Mapping[str, Any], seed: int, step: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Sample for a batch, statelessly; return stored actions, log-probabilities of the choices and values.
+        """Sample for a batch, statelessly; return stored actions, log-probabilities of choices, and values.
 
         As `NumpyPolicy.sample`: the noise is a function of `(seed, step)` alone.
         """

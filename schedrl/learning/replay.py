@@ -87,7 +87,7 @@ class Replay:
     # -- writing ---------------------------------------------------------------------------------------------
 
     def write(self, obs: Mapping[str, np.ndarray], actions: np.ndarray | None = None) -> np.ndarray:
-        """Write rows `[n]`; return their numbers int64 `[n]`. Without actions they are bootstrapped from only."""
+        """Write rows `[n]`; return their numbers int64 `[n]`. Without actions they are for bootstrapping."""
         count = len(next(iter(obs.values())))
         numbers = self.written + np.arange(count)
         places = numbers % self.capacity
@@ -136,7 +136,7 @@ class Replay:
     def importance(self, places: np.ndarray, beta: float) -> np.ndarray:
         """Return the weights float32 of sampled `places [..., n]` that undo the priorities (Schaul, 3.4).
 
-        (size x probability) ^ -beta, divided by the largest along the last axis, so that they only scale down.
+        (size x probability) ^ -beta, divided by the largest along the last axis: they only scale down.
         """
         if self.tree is None:
             return np.ones(places.shape, np.float32)

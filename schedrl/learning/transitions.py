@@ -3,8 +3,10 @@
 Where one action is legal there is nothing to choose (more than half of the decisions on DeepRM). Such
 decisions are taken, and time passes over them: a transition adds up rewards with gamma^k over all k decisions
 up to the n-th choice ahead. Only the first vector step of each call is kept whole, so that critics learn what
-such states are worth too: a time limit may cut an episode off in one. It ends with the episode: after a termination nothing follows, after a time limit
-the *final* observation does, never the one after the reset (Pardo et al., 2018).
+such states are worth too: a time limit may cut an episode off in one.
+
+Transitions end with the episode: after a termination nothing follows, after a time limit the *final*
+observation does, never the one after the reset (Pardo et al., 2018).
 """
 
 from __future__ import annotations

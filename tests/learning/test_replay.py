@@ -37,7 +37,9 @@ class TestSumTree:
         tree = SumTree(5)
         tree.set(np.arange(5), np.array([1.0, 0.0, 2.0, 0.0, 4.0]))
         assert tree.total == 7.0
-        np.testing.assert_array_equal(tree.find(np.array([0.0, 0.99, 1.0, 2.99, 3.0, 6.99])), [0, 0, 2, 2, 4, 4])
+        np.testing.assert_array_equal(
+            tree.find(np.array([0.0, 0.99, 1.0, 2.99, 3.0, 6.99])), [0, 0, 2, 2, 4, 4]
+        )
 
     def test_rounding_past_the_end_never_finds_a_zero(self):
         tree = SumTree(5)
@@ -115,7 +117,8 @@ class TestReplay:
         np.testing.assert_array_equal(*draws)
         for name, rows in replay.batch(draws[0]).items():
             np.testing.assert_equal(other.batch(draws[0])[name], rows)
-        assert other.largest == replay.largest and other.written == 3
+        assert other.largest == replay.largest
+        assert other.written == 3
 
 
 class TestNStep:
@@ -180,7 +183,9 @@ def test_collecting_never_bootstraps_from_after_a_reset():
     replay, _, played = collected(TruncatedOrTerminated(32), 3)
     batch = replay.batch(np.flatnonzero(replay.ready))
     cut = batch["discount"] > 0
-    assert cut.any() and (~cut).any() and played.decisions == 40 * 32
+    assert cut.any()
+    assert (~cut).any()
+    assert played.decisions == 40 * 32
     np.testing.assert_array_equal(batch["next_obs"]["x"][cut], batch["obs"]["x"][cut])
     np.testing.assert_array_equal(cut, (batch["action"] == 1) & (batch["obs"]["x"][:, 2] == 0))
 
@@ -207,10 +212,12 @@ class TestActionSpec:
         assert [spec.kind for spec in found] == ["discrete", "continuous", "mixed"]
         assert [spec.num_outputs for spec in found] == [4, 2, 7]
         assert [spec.shape for spec in found] == [(), (2,), (4,)]
-        assert found[2].num_joint == 6 and found[2].num_logits == 5
+        assert found[2].num_joint == 6
+        assert found[2].num_logits == 5
 
     @pytest.mark.parametrize(
-        "space", [spaces.Discrete(4), spaces.Box(-1, 1, (2,), np.float32), TUPLE, spaces.Tuple((spaces.Discrete(3),))]
+        "space",
+        [spaces.Discrete(4), spaces.Box(-1, 1, (2,), np.float32), TUPLE, spaces.Tuple((spaces.Discrete(3),))],
     )
     def test_there_and_back(self, space):
         spec = ActionSpec.of(space)
@@ -218,7 +225,8 @@ class TestActionSpec:
         single = [space.sample() for _ in range(5)]
         batch = tuple(map(np.stack, zip(*single, strict=True))) if spec.in_tuple else np.stack(single)
         stored = spec.encode(batch)
-        assert stored.dtype == spec.dtype and stored.shape == (5, *spec.shape)
+        assert stored.dtype == spec.dtype
+        assert stored.shape == (5, *spec.shape)
         again = spec.decode(stored)
         for a, b in zip(batch, again, strict=True):
             np.testing.assert_array_equal(a, b)
@@ -261,9 +269,11 @@ class TestExploration:
         np.testing.assert_allclose(np.clip(raw, -1, 1), [-1.0, 0.999999, 1.0])
         np.testing.assert_allclose(ratio.to_unit(ratio.from_unit(raw)), [-1.0, 0.999999, 1.0], atol=1e-6)
         index = index_of(raw, CASE_33["n_servers"])
-        assert index.tolist() == [0, 4, 4] and index.dtype.kind == "i"
+        assert index.tolist() == [0, 4, 4]
+        assert index.dtype.kind == "i"
         inside = ratio.from_unit(np.linspace(-3, 3, 1001))
-        assert inside.min() == 0.0 and inside.max() == 1.0
+        assert inside.min() == 0.0
+        assert inside.max() == 1.0
 
     def test_case_33_a_nan_names_agent_and_step(self):
         with pytest.raises(NumericsError, match="ddpg chose NaN as action .* at vector step 12"):
@@ -275,7 +285,8 @@ class TestExploration:
     def test_noise_stays_in_the_box(self, correlated):
         noise = exploration.BoxNoise(50, 2, deviation=2.0, correlated=correlated)
         actions = [noise(np.full((50, 2), 0.9, np.float32), exploration.stream(0, t)) for t in range(20)]
-        assert np.abs(actions).max() == 1.0 and np.std(actions) > 0.5
+        assert np.abs(actions).max() == 1.0
+        assert np.std(actions) > 0.5
 
     def test_ornstein_uhlenbeck_remembers_until_the_episode_ends(self):
         noise = exploration.BoxNoise(2000, 1, deviation=0.1, correlated=True)
@@ -284,7 +295,8 @@ class TestExploration:
         second = noise(np.zeros((2000, 1)), exploration.stream(0, 1))
         kept = np.corrcoef(first[1000:, 0], second[1000:, 0])[0, 1]
         forgotten = np.corrcoef(first[:1000, 0], second[:1000, 0])[0, 1]
-        assert kept > 0.5 and abs(forgotten) < 0.1
+        assert kept > 0.5
+        assert abs(forgotten) < 0.1
 
     def test_epsilon_draws_legal_choices_uniformly(self):
         mask = np.tile(np.array([[True, False, True, True]]), (30_000, 1))
