@@ -1,1 +1,1 @@
-"""Deep deterministic policy gradient, for choices with masks too; see README.md and docs/algorithms/ddpg.md."""
+"""Deep deterministic policy gradient, for choices too; see README.md here and docs/algorithms/ddpg.md."""

@@ -53,19 +53,26 @@ class Learner:
         return self.agent.joint(parts), spec.to_unit(actions[:, count:])
 
     def straight_through(self, logits: Any, noise: Any) -> Any:
-        """Return one-hot draws `[B, combinations]` whose gradient is that of the Gumbel-softmax.
+        """Return the mean `[B, combinations]` of one-hot draws, with the gradient of the Gumbel-softmax.
 
-        Forward the choice is hard, backward it is softmax((logits + noise) / temperature). Source: Jang et
+        Forward each choice is hard, backward it is softmax((logits + noise) / temperature). Source: Jang et
         al., "Categorical reparameterization with Gumbel-softmax", 2017, section 2.2. Illegal choices stay at
         -1e9 whatever the noise, so they get neither a draw nor a gradient.
+
+        Args:
+            logits: masked, `[B, sum(sizes)]`.
+            noise: Gumbel, `[B, draws, sum(sizes)]`.
         """
-        tf, split = self.tf, self.agent.actions.split
+        tf, spec = self.tf, self.agent.actions
+        # Broadcast and not tf.repeat, whose gradient transposes integers and has TensorFlow complain of it.
+        noisy = tf.reshape(logits[:, None, :] + noise, (-1, spec.num_logits))
         parts = []
-        for part, draw in zip(split(logits), split(noise), strict=True):
-            soft = tf.nn.softmax((part + draw) / self.settings.temperature)
-            hard = tf.one_hot(tf.argmax(part + draw, axis=-1), part.shape[-1])
+        for part in spec.split(noisy):
+            soft = tf.nn.softmax(part / self.settings.temperature)
+            hard = tf.one_hot(tf.argmax(part, axis=-1), part.shape[-1])
             parts.append(tf.stop_gradient(hard - soft) + soft)
-        return self.agent.joint(parts)
+        draws = tf.reshape(self.agent.joint(parts), (-1, noise.shape[1], spec.num_joint))
+        return tf.reduce_mean(draws, axis=1)
 
     def targets(self, target: Any, batch: Mapping[str, Any]) -> Any:
         """Return n-step return + discount x Q'(s', a') `[B]`, a' by the slow actor; the least of the critics.
@@ -82,12 +89,10 @@ class Learner:
         following = tf.reduce_sum(chances * least, axis=-1)
         return tf.stop_gradient(batch["reward"] + batch["discount"] * following)
 
-    def policy_loss(
-        self, logits: Any, numbers: Any, q: Any, obs: Mapping[str, Any], seed: Any
-    ) -> tuple[Any, Any]:
+    def policy_loss(self, logits: Any, q: Any, obs: Mapping[str, Any], seed: Any) -> tuple[Any, Any]:
         """Return -mean Q(s, actor's action) in units of the spread of Q over legal choices, and that spread.
 
-        `q [B, combinations]` carries a gradient only through `numbers`.
+        `q [B, combinations]` carries a gradient only through continuous numbers.
         """
         tf, agent, s = self.tf, self.agent, self.settings
         if not agent.actions.sizes:
@@ -97,13 +102,11 @@ class Learner:
         variance = tf.reduce_mean(agent.legal_mean(tf.square(still - mean), obs))
         spread = tf.sqrt(variance)
         pay = (q - mean) / (spread + SMALLEST_SPREAD)
-        uniform = tf.random.stateless_uniform(
-            [tf.shape(logits)[0] * s.gumbel_draws, logits.shape[1]], seed, minval=1e-7, maxval=1.0 - 1e-7
-        )
-        noise = -tf.math.log(-tf.math.log(uniform))
-        draws = self.straight_through(tf.repeat(logits, s.gumbel_draws, axis=0), noise)
-        # Illegal combinations have no meaning; the draw is 0 there.
-        return -tf.reduce_mean(tf.reduce_sum(draws * tf.repeat(pay, s.gumbel_draws, axis=0), axis=-1)), spread
+        shape = [tf.shape(logits)[0], s.gumbel_draws, logits.shape[1]]
+        uniform = tf.random.stateless_uniform(shape, seed, minval=1e-7, maxval=1.0 - 1e-7)
+        draws = self.straight_through(logits, -tf.math.log(-tf.math.log(uniform)))
+        # What the critic says of illegal combinations has no meaning; the draw is 0 there.
+        return -tf.reduce_mean(tf.reduce_sum(draws * pay, axis=-1)), spread
 
     def loss(
         self, weights: Any, batch: Mapping[str, Any], target: Any, entropy_coef: Any, seed: Any
@@ -123,7 +126,7 @@ class Learner:
             q = agent.q(tf.stop_gradient(critics[0]), obs, numbers)
         else:
             q = tf.stop_gradient(values[0])
-        policy_loss, spread = self.policy_loss(logits, numbers, q, obs, seed)
+        policy_loss, spread = self.policy_loss(logits, q, obs, seed)
         entropy = self.entropy(logits)
         greedy = tf.stop_gradient(tf.reduce_sum(agent.greedy(logits) * q, axis=-1))
         value_loss = 0.5 * tf.reduce_mean(tf.square(tf.reshape(value, (-1,)) - greedy))
@@ -143,8 +146,13 @@ class Learner:
         self, batch: Mapping[str, Any], learning_rate: Any, critic_learning_rate: Any, entropy_coef: Any
     ) -> Any:
         tf, s, agent = self.tf, self.settings, self.agent
-        batch = {**batch, **{name: agent.actor.normalise(batch[name]) for name in ("obs", "next_obs")}}
         steps, size, actor = tf.shape(batch["reward"])[0], tf.shape(batch["reward"])[1], agent.sizes[0]
+        batch = dict(batch)
+        for part in ("obs", "next_obs"):
+            leaves = agent.actor.normalise(batch[part])
+            batch[part] = {
+                name: tf.reshape(leaf, [steps, size, *leaf.shape[1:]]) for name, leaf in leaves.items()
+            }
         rates = tf.concat(
             [tf.fill([actor], learning_rate), tf.fill([sum(agent.sizes[1:])], critic_learning_rate)], axis=0
         )
@@ -152,7 +160,7 @@ class Learner:
         def step(
             i: Any, sums: Any, weights: Any, target: Any, m: Any, v: Any, count: Any, errors: Any
         ) -> Any:
-            minibatch = _minibatch(tf, batch, i, size)
+            minibatch = tf.nest.map_structure(lambda rows: rows[i], batch)
             with tf.GradientTape() as tape:
                 tape.watch(weights)
                 seed = tf.stack([agent.seed, tf.cast(count, tf.int32)])
@@ -205,12 +213,3 @@ class Learner:
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Take over `state()`."""
         self.moments.load_state(state)
-
-
-def _minibatch(tf: Any, batch: Mapping[str, Any], i: Any, size: Any) -> dict[str, Any]:
-    """Return the rows of gradient step `i`."""
-    rows = tf.range(size) + i * size
-    return {
-        name: {leaf: tf.gather(array, rows) for leaf, array in part.items()} if "obs" in name else part[i]
-        for name, part in batch.items()
-    }

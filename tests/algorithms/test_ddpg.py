@@ -138,7 +138,7 @@ class TestStraightThrough:
         noise = np.array([[0.1, 1.2, 5.0], [9.0, 0.4, -0.3]], np.float32)
         pay = np.array([[1.0, -2.0, 100.0], [50.0, 3.0, 0.5]], np.float32)
         with tf.GradientTape() as tape:
-            draws = learner.straight_through(logits, noise)
+            draws = learner.straight_through(logits, noise[:, None])
             total = tf.reduce_sum(draws * pay)
         np.testing.assert_allclose(draws, [[0, 1, 0], [0, 1, 0]], atol=1e-6)
         soft = softmax((logits.numpy() + noise) / 0.7)
@@ -152,13 +152,13 @@ class TestStraightThrough:
         learner = make_learner(MaskedBestAction(8))
         logits = np.tile(np.array([[0.0, 1.0, -1e9]], np.float32), (20_000, 1))
         noise = np.random.default_rng(0).gumbel(size=logits.shape).astype(np.float32)
-        draws = learner.straight_through(tf.constant(logits), noise).numpy()
+        draws = learner.straight_through(tf.constant(logits), noise[:, None]).numpy()
         np.testing.assert_allclose(draws.mean(axis=0), softmax(logits[0]), atol=0.01)
 
     def test_parts_combine_to_one_of_all_combinations(self):
         learner = make_learner(MixedTwoChoices(8))
         logits = tf.constant([[0.0, 5.0, -1e9, 0.0, 5.0]])
-        draw = learner.straight_through(logits, np.zeros((1, 5), np.float32)).numpy()
+        draw = learner.straight_through(logits, np.zeros((1, 1, 5), np.float32)).numpy()
         np.testing.assert_allclose(draw, [[0, 0, 0, 0, 0, 1]], atol=1e-6)
         np.testing.assert_array_equal(learner.agent.greedy(logits), [[0, 0, 0, 0, 0, 1]])
 
@@ -173,9 +173,8 @@ def test_the_policy_follows_the_critic_through_the_numbers():
     def loss_of(vector):
         actor, critic = agent.split(vector)
         logits, numbers, _ = agent.act(actor, obs)
-        return learner.policy_loss(
-            logits, numbers, agent.q(tf.stop_gradient(critic), obs, numbers), obs, [0, 0]
-        )[0]
+        q = agent.q(tf.stop_gradient(critic), obs, numbers)
+        return learner.policy_loss(logits, q, obs, [0, 0])[0]
 
     with tf.GradientTape() as tape:
         loss = loss_of(weights)
@@ -330,7 +329,8 @@ def test_other_actions_resume_and_leave_a_policy(probe, tmp_path):
 
 
 CHANGES = {
-    "num_envs": 32, "learning_starts": 1_000, "gamma": 0.5, "learning_rate": 1e-3, "learning_rate_schedule": "constant",
+    "num_envs": 32, "learning_starts": 1_000, "gamma": 0.5, "learning_rate": 1e-3,
+    "learning_rate_schedule": "constant",
     "entropy_coef": 0.3, "entropy_coef_final": 0.1, "entropy_schedule": "constant", "max_grad_norm": 0.01,
     "reward_scale": 0.1, "normalise_observations": True, "hidden": (16,), "total_steps": 2_600,
     "critic_learning_rate": 1e-3, "num_steps": 4, "gradient_steps": 2, "batch_size": 32, "replay_size": 200,

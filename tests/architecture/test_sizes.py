@@ -15,6 +15,7 @@ LONG_FUNCTIONS: dict[str, str] = {}
 """``path:function`` -> why it may be longer (Numba kernels that read top to bottom)."""
 
 MANY_ARGUMENTS: dict[str, str] = {
+    "ddpg/update.py:step": "tf.while_loop calls it with the loop's variables",
     "ppo/model.py:step": "tf.while_loop calls it with the loop's variables",
 }
 """``path:function`` -> why it takes more positional arguments."""
