@@ -83,12 +83,12 @@ class DDPGSettings(LearningSettings):
 PRESETS: dict[str, dict[str, Any]] = {}
 
 PROBE_SETTINGS: dict[str, Any] = {
-    "num_steps": 2,
-    "batch_size": 64,
+    "gradient_steps": 16,
+    "batch_size": 128,
     "n_step": 2,
     "learning_starts": 100,
+    "critic_learning_rate": 1e-2,
     "tau": 0.2,
     "total_steps": 20_000,
-    "critic_learning_rate": 1e-2,
 }
 """What it needs beside the tests' common settings to learn the probe environments in seconds."""

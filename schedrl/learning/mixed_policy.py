@@ -39,7 +39,8 @@ class MixedPolicy(NumpyPolicy):
             for part in self.actions.split(mask):
                 require_legal(part)
             logits = np.where(mask, logits, np.float32(LARGE_NEGATIVE))
-        return np.concatenate([logits, outputs[:, self.actions.num_logits :]], axis=1), values
+        numbers = outputs[:, self.actions.num_logits :]
+        return np.concatenate([logits, numbers], axis=1), values.mean(axis=-1)
 
     def predict(self, obs: Mapping[str, Any], deterministic: bool = True) -> Any:
         """Return the action of one observation, or of a batch, as `step` takes it.

@@ -259,7 +259,7 @@ def test_a_nan_in_a_number_names_agent_and_step():
 
 # -- learning ------------------------------------------------------------------------------------------------
 
-OTHER_ACTIONS = {"n_step": 1, "epsilon": 0.3, "learning_rate": 5e-3, "total_steps": 40_000}
+OTHER_ACTIONS = {"n_step": 1, "epsilon": 0.3, "learning_rate": 5e-3, "total_steps": 60_000}
 """Noise in later numbers spoils n-step targets, and two choices that pay only together must both be tried."""
 
 
@@ -282,7 +282,9 @@ def seen_by(env, x):
     return {"x": x, "action_mask": env.mask(x)} if env.num_actions else {"x": x}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, pytest.param(1, marks=pytest.mark.slow), pytest.param(2, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("probe", ACTION_PROBES)
 def test_learns_continuous_and_mixed_probes(probe, seed):
     run, _ = train_on(probe, seed)
@@ -292,6 +294,7 @@ def test_learns_continuous_and_mixed_probes(probe, seed):
     obs, best = seen_by(env, x), env.optimal_values(x, 0.9)
     np.testing.assert_allclose(run.model.values(obs), best, rtol=0.05, atol=0.02)
     policy = run.model.policy()
+    np.testing.assert_allclose(policy.forward(obs)[1], best, rtol=0.1, atol=0.1)
     rewards, terminated, _, after = env.transition(x, env.checked(policy.predict(obs)))
     earned = rewards + 0.9 * np.where(terminated, 0.0, env.optimal_values(after, 0.9))
     np.testing.assert_allclose(earned, best, rtol=0.05, atol=0.03)
@@ -304,7 +307,7 @@ def test_learns_continuous_and_mixed_probes(probe, seed):
 def test_other_actions_resume_and_leave_a_policy(probe, tmp_path):
     options = {"total_steps": 4_000, "noise": "ou", "priority_alpha": 0.6}
     whole, _ = train_on(probe, 3, tmp_path / "whole", **options)
-    settings = small_settings("ddpg", **OTHER_ACTIONS, **options)
+    settings = small_settings("ddpg", **{**OTHER_ACTIONS, **options})
     run = Run(Budget(4_000), 3, tmp_path / "cut", tensorboard=False, checkpoint_every=2_000)
     records = train(ACTION_PROBES[probe](settings.num_envs), settings, run)
     for _ in range(20):
@@ -333,7 +336,7 @@ CHANGES = {
     "learning_rate_schedule": "constant",
     "entropy_coef": 0.3, "entropy_coef_final": 0.1, "entropy_schedule": "constant", "max_grad_norm": 0.01,
     "reward_scale": 0.1, "normalise_observations": True, "hidden": (16,), "total_steps": 2_600,
-    "critic_learning_rate": 1e-3, "num_steps": 4, "gradient_steps": 2, "batch_size": 32, "replay_size": 200,
+    "critic_learning_rate": 1e-3, "num_steps": 4, "gradient_steps": 2, "batch_size": 32, "replay_size": 600,
     "n_step": 1, "tau": 0.5, "num_critics": 2, "temperature": 0.5, "gumbel_draws": 1,
     "epsilon": 0.5, "epsilon_final": 0.5, "priority_alpha": 0.6, "value_coef": 0.1,
     "noise": "ou", "noise_std": 0.5, "priority_beta": 0.9,
