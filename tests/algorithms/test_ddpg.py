@@ -310,7 +310,7 @@ def test_other_actions_resume_and_leave_a_policy(probe, tmp_path):
     settings = small_settings("ddpg", **{**OTHER_ACTIONS, **options})
     run = Run(Budget(4_000), 3, tmp_path / "cut", tensorboard=False, checkpoint_every=2_000)
     records = train(ACTION_PROBES[probe](settings.num_envs), settings, run)
-    for _ in range(20):
+    for _ in range(6):
         next(records)  # then killed, past the checkpoint
     again, _ = train_on(probe, 3, tmp_path / "cut", resume=True, **options)
     np.testing.assert_array_equal(whole.model.weights, again.model.weights)
