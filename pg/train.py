@@ -40,7 +40,7 @@ def train(env: VectorEnv, settings: PGSettings, run: Run) -> Iterator[Record]:
         played = collector.collect(lambda obs, _: model.act(obs, collector.step)[0])
         batch = make_batch(played, collector.groups, settings)
         taken = [step(part, **rates) for part in minibatches(batch, settings.batch_size, shuffler.generator)]
-        metrics = {name: np.mean([found[name] for found in taken]) for name in step.statistics}
+        metrics = {name: np.mean([found[name] for found in taken]) for name in taken[0]}
         model.update_normaliser(played.obs)
 
         record = run.log(
