@@ -1,7 +1,7 @@
 """The settings of A2C. Imports nothing heavy."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from schedrl.learning.settings import OneStepSettings
 
@@ -9,6 +9,8 @@ from schedrl.learning.settings import OneStepSettings
 @dataclass(frozen=True)
 class A2CSettings(OneStepSettings):
     """Advantage actor-critic (Mnih et al., 2016, without the asynchrony)."""
+
+    actions: ClassVar[tuple[str, ...]] = ("discrete", "continuous", "mixed")
 
     learning_rate: float = 2e-3
     """The optimiser's step size at the start. With 3e-3 and no entropy bonus two seeds of three stayed with

@@ -1,7 +1,7 @@
 """The settings of PPO, with the reason for each; presets below. Imports nothing heavy."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from schedrl.learning.settings import ActorCriticSettings
 
@@ -9,6 +9,8 @@ from schedrl.learning.settings import ActorCriticSettings
 @dataclass(frozen=True)
 class PPOSettings(ActorCriticSettings):
     """Proximal policy optimisation (Schulman et al., 2017)."""
+
+    actions: ClassVar[tuple[str, ...]] = ("discrete", "continuous", "mixed")
 
     num_epochs: int = 10
     """Passes over each rollout."""

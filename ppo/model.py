@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ppo.config import PPOSettings
-from schedrl.learning import distributions, losses, optimisers
-from schedrl.learning.actor_critic import MASK, ActorCritic
+from schedrl.learning import gaussian, losses, optimisers
+from schedrl.learning.actor_critic import ActorCritic
 from schedrl.learning.rollout import numerics_named
 
 STATISTICS = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "grad_norm")
@@ -30,7 +30,7 @@ class PPOLearner:
         rows = tf.TensorSpec([None, None], tf.int32)
         column = tf.TensorSpec([None], tf.float32)
         batch = dict.fromkeys(("log_prob", "value", "advantage", "target"), column)
-        batch |= {"action": tf.TensorSpec([None], tf.int32), "obs": model.observation_spec()}
+        batch |= {"action": model.action_spec(), "obs": model.observation_spec()}
         scalar = tf.TensorSpec([], tf.float32)
         self._update = model.compile(self._update_graph, [batch, rows, scalar, scalar])
 
@@ -42,9 +42,9 @@ class PPOLearner:
         Source: PPO paper, equations 7 and 9; the KL estimate is k3 of http://joschu.net/blog/kl-approx.html.
         """
         tf, s = self.tf, self.settings
-        logits, predicted = self.model.outputs(weights, batch["obs"], dropout_seed)
-        all_log_probs = distributions.log_probs(logits, batch["obs"][MASK])
-        log_ratio = distributions.log_prob_of(all_log_probs, batch["action"]) - batch["log_prob"]
+        outputs, predicted = self.model.outputs(weights, batch["obs"], dropout_seed)
+        log_prob, entropies = gaussian.evaluate(self.model.actions, outputs, batch["obs"], batch["action"])
+        log_ratio = log_prob - batch["log_prob"]
         ratio = tf.exp(log_ratio)
         clipped = tf.clip_by_value(ratio, 1.0 - s.clip_epsilon, 1.0 + s.clip_epsilon)
         policy_loss = -tf.reduce_mean(tf.minimum(ratio * batch["advantage"], clipped * batch["advantage"]))
@@ -52,7 +52,7 @@ class PPOLearner:
             value_loss = losses.value_loss(predicted, batch["target"])
         else:
             value_loss = self._clipped_value_loss(predicted, batch)
-        entropy = tf.reduce_mean(distributions.entropy(all_log_probs))
+        entropy = tf.reduce_mean(entropies)
         kl = tf.reduce_mean(ratio - 1.0 - log_ratio)
         outside = tf.reduce_mean(tf.cast(tf.abs(ratio - 1.0) > s.clip_epsilon, tf.float32))
         total = policy_loss + s.value_coef * value_loss - entropy_coef * entropy

@@ -119,6 +119,14 @@ class ActionSpec:
         ends = np.cumsum(self.sizes)
         return [per_choice[..., end - size : end] for size, end in zip(self.sizes, ends, strict=True)]
 
+    def inside(self, stored: np.ndarray) -> np.ndarray:
+        """Return a storage array with its continuous numbers cut to the box."""
+        if not self.low:
+            return stored
+        count = len(self.sizes)
+        numbers = np.clip(stored[:, count:], np.array(self.low, np.float32), np.array(self.high, np.float32))
+        return np.concatenate([stored[:, :count], numbers], axis=1)
+
     # -- masks -----------------------------------------------------------------------------------------------
 
     def choices(self, obs: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -22,6 +22,7 @@ from schedrl.learning.normaliser import CLIP, Normaliser
 from schedrl.learning.numpy_policy import NumpyPolicy, make_policy
 from schedrl.learning.settings import ActorCriticSettings, LearningSettings
 from schedrl.learning.tf_setup import tensorflow
+from schedrl.settings import UserError
 
 MASK = "action_mask"
 Observation = Mapping[str, np.ndarray]
@@ -36,6 +37,7 @@ class ActorCritic:
         seed: of the initial weights and of action sampling.
         representation: what the environment calls this observation; exported policies repeat it.
         actions: what the network's outputs stand for; None = one discrete choice, as long as the mask.
+        gaussian: give each continuous number a mean and a deviation (see `gaussian`) in place of one output.
     """
 
     def __init__(
@@ -45,13 +47,16 @@ class ActorCritic:
         seed: int,
         representation: str = "slots",
         actions: ActionSpec | None = None,
+        *,
+        gaussian: bool = False,
     ):
         self.tf = tf = tensorflow(seed=seed)
         self.ops = networks.tensorflow_ops()
         self.settings, self.seed, self.representation = settings, seed, representation
         self.leaves = {k: (tuple(s.shape), str(s.dtype)) for k, s in observation_space.items() if k != MASK}
         self.actions = actions or ActionSpec((int(observation_space[MASK].shape[0]),))
-        self.num_actions = self.actions.num_outputs
+        self.gaussian = gaussian and not self.actions.plain
+        self.num_actions = self.actions.num_outputs + self.gaussian * self.actions.num_continuous
         shapes = {name: shape for name, (shape, _) in self.leaves.items()}
         critic = settings if isinstance(settings, ActorCriticSettings) else None
         self.num_values = max(1, critic.num_quantiles) if critic else 1
@@ -87,6 +92,10 @@ class ActorCritic:
         }
         mask = {MASK: tf.TensorSpec([batch, self.actions.num_logits], tf.bool, MASK)}
         return spec | mask if self.actions.sizes else spec
+
+    def action_spec(self) -> Any:
+        """Return the tensor spec of a batch of actions in storage form."""
+        return self.tf.TensorSpec([None, *self.actions.shape], self.actions.dtype, "action")
 
     def normalise(self, obs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the observation with its float leaves normalised, 8-bit leaves and the mask unchanged."""
@@ -176,6 +185,7 @@ class ActorCritic:
             "num_actions": self.num_actions,
             "num_values": self.num_values,
             **({} if self.actions.plain else {"actions": self.actions.to_dict()}),
+            **({"gaussian": True} if self.gaussian else {}),
             "normalised": sorted(self.normaliser.shapes),
             "representation": self.representation,
         }
@@ -210,7 +220,9 @@ class ActorCritic:
                 return answer | {"action": best[0]}
         if spec.low:
             low, high = tf.constant(spec.low), tf.constant(spec.high)
-            answer["numbers"] = low + (tf.tanh(outputs[:, spec.num_logits :]) + 1.0) * 0.5 * (high - low)
+            means = outputs[:, spec.num_logits : spec.num_outputs]
+            unit = tf.clip_by_value(means, -1.0, 1.0) if self.gaussian else tf.tanh(means)
+            answer["numbers"] = low + (unit + 1.0) * 0.5 * (high - low)
         columns = [tf.cast(part, tf.float32)[:, None] for part in best] if spec.sizes else []
         return answer | {"action": tf.concat([*columns, *([answer["numbers"]] if spec.low else [])], axis=1)}
 
@@ -234,6 +246,16 @@ class ActorCritic:
 
 
 def actor_critic_for(env: VectorEnv, settings: LearningSettings, seed: int) -> ActorCritic:
-    """Return a fresh model for an environment's observations."""
+    """Return a fresh stochastic policy with its critic for an environment's observations and actions.
+
+    Raises:
+        UserError: the algorithm can't choose from such actions.
+    """
     representation = getattr(env.unwrapped, "representation", settings.network)
-    return ActorCritic(env.single_observation_space, settings, seed, representation)
+    actions = ActionSpec.of(env.single_action_space)
+    if actions.kind not in settings.actions:
+        raise UserError(
+            f"{type(settings).__name__} is for {', '.join(settings.actions)} actions; those of this "
+            f"environment are {actions.kind}: choose another algorithm"
+        )
+    return ActorCritic(env.single_observation_space, settings, seed, representation, actions, gaussian=True)

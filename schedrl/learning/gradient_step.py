@@ -29,7 +29,7 @@ class Gradient:
         tf = model.tf
         self.model, self.loss, self.statistics = model, loss, (*statistics, "grad_norm")
         self.batch: dict[str, Any] = dict.fromkeys(columns, tf.TensorSpec([None], tf.float32))
-        self.batch |= {"obs": model.observation_spec(), "action": tf.TensorSpec([None], tf.int32)}
+        self.batch |= {"obs": model.observation_spec(), "action": model.action_spec()}
         rest = [tf.TensorSpec([], tf.float32), tf.TensorSpec([], tf.int32)]
         self._compiled = model.compile(self.graph, [self.batch, *rest])
 

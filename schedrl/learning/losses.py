@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from schedrl.learning import distributions
-from schedrl.learning.actor_critic import MASK, ActorCritic
+from schedrl.learning import distributions, gaussian
+from schedrl.learning.actor_critic import ActorCritic
 
 HUBER = 1.0
 """Where the quantile loss turns from square to straight, in scaled rewards."""
@@ -68,9 +68,9 @@ def actor_critic(
     """
     import tensorflow as tf
 
-    logits, predicted = model.outputs(weights, batch["obs"], dropout_seed)
-    all_log_probs = distributions.log_probs(logits, batch["obs"][MASK])
-    policy = policy_gradient(all_log_probs, batch["action"], batch["advantage"])
+    outputs, predicted = model.outputs(weights, batch["obs"], dropout_seed)
+    log_prob, entropies = gaussian.evaluate(model.actions, outputs, batch["obs"], batch["action"])
+    policy = -tf.reduce_mean(log_prob * batch["advantage"])
     value = value_loss(predicted, batch["target"])
-    entropy = tf.reduce_mean(distributions.entropy(all_log_probs))
+    entropy = tf.reduce_mean(entropies)
     return policy + coefficients[0] * value - coefficients[1] * entropy, (policy, value, entropy)

@@ -151,6 +151,10 @@ def make_policy(
     spec: Mapping[str, Any], weights: np.ndarray, statistics: Mapping[str, np.ndarray], seed: int = 0
 ) -> NumpyPolicy:
     """Return the policy of a specification: of one discrete choice, or of `actions` with other parts."""
+    if "gaussian" in spec:
+        from schedrl.learning.gaussian import GaussianPolicy
+
+        return GaussianPolicy(spec, weights, statistics, seed)
     if "actions" in spec:
         from schedrl.learning.mixed_policy import MixedPolicy
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import VectorEnv
 
+from schedrl.learning.action_spec import ActionSpec
 from schedrl.learning.distributions import require_legal
 from schedrl.learning.settings import ActorCriticSettings
 
@@ -25,16 +26,20 @@ Act = Callable[[Observation, int], tuple[np.ndarray, np.ndarray, np.ndarray]]
 class Rollout:
     """Arrays of one rollout: `obs` leaves `[T, B, ...]`, the rest `[T, B]`; `last_values [B]`.
 
+    `actions` are in storage form (`ActionSpec`): int32 `[T, B]` for one discrete choice.
+
     `final_values` holds V(final observation) where `truncated`, and nothing of meaning elsewhere.
     """
 
-    def __init__(self, num_steps: int, num_envs: int, observation_space: Any):
-        shape = (num_steps, num_envs)
+    def __init__(
+        self, num_steps: int, num_envs: int, observation_space: Any, actions: ActionSpec | None = None
+    ):
+        shape, spec = (num_steps, num_envs), actions or ActionSpec((1,))
         self.obs = {
             name: np.zeros((*shape, *leaf.shape), leaf_dtype(leaf))
             for name, leaf in observation_space.items()
         }
-        self.actions = np.zeros(shape, np.int32)
+        self.actions = np.zeros((*shape, *spec.shape), spec.dtype)
         self.log_probs, self.values, self.rewards, self.final_values = (
             np.zeros(shape, np.float32) for _ in range(4)
         )
@@ -76,7 +81,8 @@ class Collector:
         self.env, self.num_steps = env, num_steps
         self.skip_forced, self.check_numerics = skip_forced, check_numerics
         self.step = 0
-        self.rollout = Rollout(num_steps, env.num_envs, env.single_observation_space)
+        self.actions = ActionSpec.of(env.single_action_space)
+        self.rollout = Rollout(num_steps, env.num_envs, env.single_observation_space, self.actions)
         self.obs = _copy(env.reset(seed=seed)[0])
 
     def collect(self, act: Act, values: Callable[[Observation], np.ndarray]) -> Rollout:
@@ -88,11 +94,12 @@ class Collector:
         """
         rollout, episodes, cut = self.rollout, [], []
         for t in range(self.num_steps):
-            require_legal(self.obs[MASK])
+            for part in self.actions.split(self.obs[MASK]) if self.actions.sizes else ():
+                require_legal(part)
             for name, leaf in self.obs.items():
                 rollout.obs[name][t] = leaf
             self._decide(t, act)
-            outcome = self.env.step(rollout.actions[t])
+            outcome = self.env.step(self.actions.decode(self.actions.inside(rollout.actions[t])))
             self.obs, rollout.rewards[t], rollout.terminated[t], rollout.truncated[t], infos = outcome
             self.step += 1
             if "episode" in infos:
@@ -112,12 +119,12 @@ class Collector:
 
     def _decide(self, t: int, act: Act) -> None:
         """Fill actions, log-probabilities and values of step `t`."""
-        r, mask = self.rollout, self.obs[MASK]
-        if t == 0 or not self.skip_forced:
+        r = self.rollout
+        if t == 0 or not self.skip_forced or self.actions.low:
             r.actions[t], r.log_probs[t], r.values[t] = act(self.obs, self.step)
             return
-        r.learned[t] = mask.sum(axis=1) > 1
-        r.actions[t], r.log_probs[t], r.values[t] = mask.argmax(axis=1), 0.0, 0.0
+        r.learned[t] = self.actions.choices(self.obs)
+        r.actions[t], r.log_probs[t], r.values[t] = self.actions.forced(self.obs), 0.0, 0.0
         rows = np.flatnonzero(r.learned[t])
         if rows.size:
             chosen = act({name: leaf[rows] for name, leaf in self.obs.items()}, self.step)
