@@ -13,6 +13,8 @@ from schedrl.learning.batches import scaled_advantages
 from schedrl.learning.episodes import Episodes
 from schedrl.learning.gradient_step import GradientStep
 
+STATISTICS = ("policy_loss", "entropy", "grad_norm")
+
 
 def make_step(model: ActorCritic, settings: PGSettings) -> GradientStep:
     """Return the compiled step; it takes batches with `advantage`."""
@@ -25,7 +27,7 @@ def make_step(model: ActorCritic, settings: PGSettings) -> GradientStep:
         entropy = tf.reduce_mean(distributions.entropy(log_probs))
         return policy_loss - entropy_coef * entropy, (policy_loss, entropy)
 
-    return GradientStep(model, loss, ("policy_loss", "entropy"), ("advantage",), optimiser=settings.optimiser)
+    return GradientStep(model, loss, STATISTICS[:-1], ("advantage",), optimiser=settings.optimiser)
 
 
 def make_batch(played: Episodes, groups: np.ndarray, settings: PGSettings) -> dict[str, Any]:

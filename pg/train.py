@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from pg.config import PGSettings
-from pg.model import make_batch, make_step
+from pg.model import STATISTICS, make_batch, make_step
 from schedrl.learning.actor_critic import actor_critic_for
 from schedrl.learning.batches import minibatches
 from schedrl.learning.checkpoint import RandomState
@@ -40,7 +40,8 @@ def train(env: VectorEnv, settings: PGSettings, run: Run) -> Iterator[Record]:
         played = collector.collect(lambda obs, _: model.act(obs, collector.step)[0])
         batch = make_batch(played, collector.groups, settings)
         taken = [step(part, **rates) for part in minibatches(batch, settings.batch_size, shuffler.generator)]
-        metrics = {name: np.mean([found[name] for found in taken]) for name in taken[0]}
+        # Nothing to learn from where no episode had a choice: at a very low load.
+        metrics = {name: np.mean([found[name] for found in taken] or [0.0]) for name in STATISTICS}
         model.update_normaliser(played.obs)
 
         record = run.log(

@@ -65,8 +65,15 @@ def train_all(
 
 
 def finished(run: Training) -> bool:
-    """Tell whether a run has its policy and, if asked for, its curve."""
-    return (run.folder / "policy.npz").exists() and (not run.curve or (run.folder / CURVE).exists())
+    """Tell whether a run has spent its budget and has its curve, if asked for; a stopped one hasn't."""
+    from schedrl.launch.plan import read_plan
+    from schedrl.learning.checkpoint import load_arrays
+
+    policy = run.folder / "policy.npz"
+    if not policy.exists() or (run.curve and not (run.folder / CURVE).exists()):
+        return False
+    _, header = load_arrays(policy, kind="policy")
+    return header["decisions"] >= read_plan(run.flags).algorithm.total_steps
 
 
 def refuse_another(run: Training) -> None:

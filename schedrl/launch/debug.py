@@ -30,7 +30,7 @@ def run(plan: Plan) -> int:
     progress.say("loading TensorFlow and the simulator; everything runs eagerly, with numeric checks")
     try:
         with undone_if_refused(plan.folder):
-            _train(plan, open_run(plan, budget))
+            _train(plan, open_run(plan, budget, progress.say))
     except NumericsError as error:
         print(f"error: not a number: {error}", file=sys.stderr)
         return 1
@@ -40,7 +40,9 @@ def run(plan: Plan) -> int:
 
 def _train(plan: Plan, trained: Run) -> None:
     launch = plan.launch
-    env = registry.get("vector_environment", launch.env)(plan.environment, 1, seed=launch.seed)
+    env = registry.get("vector_environment", launch.env)(
+        plan.environment, plan.algorithm.num_envs, seed=launch.seed
+    )
     traced = Traced(env, trained, launch.render)
     algorithm = registry.get("algorithm", launch.algo)
     for number, record in enumerate(algorithm(traced, plan.algorithm, trained), 1):

@@ -112,7 +112,7 @@ def train(
             progress.update(record, yardsticks.means() if yardsticks is not None else {})
             if profiler is not None:
                 profiler.update_done()
-    if not progress.updates:
+    if not progress.updates and budget.done:
         progress.say("the budget was spent already; a larger --total_steps or --num_episodes trains on")
     if profiler is not None:
         progress.say(profiler.close())

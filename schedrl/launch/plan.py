@@ -30,6 +30,8 @@ from schedrl.settings import (
 
 DEBUG = {
     "num_envs": "1",
+    "pretrain_episodes": "5",
+    "pretrain_epochs": "1",
     "num_steps": "16",
     "n_step": "2",
     "learning_starts": "1",
@@ -161,6 +163,8 @@ def _shrink(args: argparse.Namespace, algorithm: type[Settings]) -> None:
         raise UserError("--mode debug plays one environment; leave out --num_envs")
     # A rollout that was given a length is one batch; a budget of episodes is not to be cut short.
     values = DEBUG | {"batch_size": getattr(args, "num_steps", DEBUG["num_steps"])}
+    if "episodes_per_sequence" in algorithm.kinds():  # the smallest group; the first of the two is shown
+        values |= {"num_envs": "2", "episodes_per_sequence": "2"}
     if hasattr(args, "num_episodes"):
         del values["total_steps"]
     for name, value in values.items():

@@ -66,8 +66,10 @@ def log_rollout(
 def minibatches(
     batch: Mapping[str, Any], size: int | None, generator: np.random.Generator
 ) -> Iterator[dict[str, Any]]:
-    """Yield a batch shuffled and cut into equal parts of about `size` rows; None = whole, as it is."""
+    """Yield a batch shuffled and cut into equal parts of about `size` rows; None = whole; none if empty."""
     rows = len(batch["action"])
+    if not rows:
+        return
     if size is None or rows <= size:
         yield dict(batch)
         return
@@ -78,6 +80,6 @@ def minibatches(
 
 def scaled_advantages(advantage: np.ndarray, settings: PolicyGradientSettings) -> np.ndarray:
     """Return advantages `[n]` normalised and clipped as the settings say."""
-    if settings.normalise_advantages:
+    if settings.normalise_advantages and advantage.size:
         advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
     return np.clip(advantage, -settings.advantage_clip, settings.advantage_clip)

@@ -33,7 +33,7 @@ class Normaliser:
 
         Call it between updates only, so that acting and learning see the same numbers.
         """
-        if not self.shapes:
+        if not self.shapes or not all(batch[name].size for name in self.shapes):
             return
         added = {batch[name].size // prod(shape) for name, shape in self.shapes.items()}
         (size,) = added  # every leaf comes from the same observations

@@ -49,9 +49,10 @@ def pretrain(model: ActorCritic, env: VectorEnv, settings: LearningSettings, run
     teacher = _teacher(settings.pretrain, env)
     seeds = np.random.SeedSequence(run.seed, spawn_key=(STREAM,))
     run.say(f"imitating {settings.pretrain}: playing {settings.pretrain_episodes} episodes")
-    train, validation = _demonstrations(teacher, env, settings, int(seeds.generate_state(1)[0] % 2**31))
+    seed = int(seeds.generate_state(1)[0] % 2**31)
+    train, validation = _demonstrations(teacher, env.unwrapped, settings, seed)
     model.update_normaliser(train["obs"])
-    best, rows = _fit(model, settings, train, validation, np.random.default_rng(seeds))
+    best, rows = _fit(model, settings, (train, validation), np.random.default_rng(seeds), run)
     run.say(f"imitates {settings.pretrain} in {best:.1%} of the held-out decisions")
     if run.folder is not None:
         with atomic_write(run.folder / FILE) as file:
@@ -72,15 +73,21 @@ def _teacher(name: str, env: VectorEnv) -> Any:
 
 
 def _demonstrations(
-    teacher: Any, env: VectorEnv, settings: LearningSettings, seed: int
+    teacher: Any, env: Any, settings: LearningSettings, seed: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the teacher's decisions, of training and of held-out episodes."""
+    # `env` is bare here: a wrapper that shows or counts what the agent does has no business with this.
     collector = EpisodeCollector(env, 1, seed)
     teacher.reseed(seed)
 
-    def choose(_: Mapping[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
-        state = env.unwrapped.observe_as(teacher.representation)
-        return teacher.predict({name: leaf[rows] for name, leaf in state.items()})
+    def choose(seen: Mapping[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
+        state = env.observe_as(teacher.representation)
+        actions = teacher.predict({name: leaf[rows] for name, leaf in state.items()})
+        if not seen[MASK][np.arange(len(rows)), actions].all():
+            raise UserError(
+                f"pretrain is {settings.pretrain}, which chooses illegal actions; imitate another heuristic"
+            )
+        return actions
 
     parts: dict[bool, list[dict[str, Any]]] = {True: [], False: []}
     for first in range(0, settings.pretrain_episodes, env.num_envs):
@@ -106,11 +113,12 @@ def _joined(parts: list[dict[str, Any]]) -> dict[str, Any]:
 def _fit(
     model: ActorCritic,
     settings: LearningSettings,
-    train: dict[str, Any],
-    validation: dict[str, Any],
+    data: tuple[dict[str, Any], dict[str, Any]],
     rng: np.random.Generator,
+    run: Run,
 ) -> tuple[float, list[tuple[float, ...]]]:
     """Leave the weights of the best epoch in the model; return its validation accuracy and all rows."""
+    train, validation = data
     critic = settings.value_coef if isinstance(settings, ActorCriticSettings) else 0.0
 
     def loss(weights: Any, batch: Mapping[str, Any], _: Any, seed: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -134,6 +142,8 @@ def _fit(
         if found > best:
             best, kept, best_epoch = found, model.weights.numpy(), epoch
         elif epoch - best_epoch >= PATIENCE:
+            break
+        if run.stop_requested:  # saved as it is, and learned from on --resume
             break
     model.weights.assign(kept)
     model.refresh()

@@ -81,7 +81,7 @@ class Run:
         self.checkpoint_every = checkpoint_every
         self.stop_requested = False
         self.model: Any = None
-        self._last_checkpoint = 0
+        self._last_checkpoint: int | None = None
         self._seconds_before, self._started = 0.0, time.perf_counter()
         if self.folder is not None:
             self._open_folder(self.folder, settings or {}, overwrite)
@@ -142,7 +142,7 @@ class Run:
 
     def checkpoint(self, **parts: Any) -> None:
         """Save `parts` (objects with `state`) if a checkpoint is due."""
-        if self.budget.decisions - self._last_checkpoint >= self.checkpoint_every:
+        if self.budget.decisions - (self._last_checkpoint or 0) >= self.checkpoint_every:
             self._save(parts)
 
     def _save(self, parts: Mapping[str, Any]) -> None:

@@ -84,8 +84,8 @@ class PolicyGradientSettings(LearningSettings):
     """What every policy gradient has: advantages and an entropy bonus."""
 
     entropy_coef: float = 0.0
-    """Weight of the entropy bonus (over legal actions only, nats) at the start. PPO and A2C need none on
-    DeepRM; see the wait trap in docs/algorithms/ppo.md."""
+    """Weight of the entropy bonus (over legal actions only, nats) at the start. PPO needs none on
+    DeepRM (see the wait trap in docs/algorithms/ppo.md), A2C a little."""
     entropy_coef_final: float = 0.0
     """Weight of the entropy bonus at the end of the budget."""
     entropy_schedule: Schedule = "linear"
