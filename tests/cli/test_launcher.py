@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import launcher
+from schedrl import registry
 from schedrl.evaluation.report import FILES
 
 TINY = ["--num_envs", "16", "--num_steps", "16", "--batch_size", "64", "--total_steps", "1024"]
@@ -118,6 +119,16 @@ def test_debug_mode_shows_every_step_and_keeps_nothing(tmp_path, monkeypatch, ca
     shown = capsys.readouterr().out
     for part in ("step 8\n", "sees", "may", "does", "value", "gets", "slots", "update 2", "time 0\n"):
         assert part in shown
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("algo", registry.names("algorithm"))
+def test_debug_mode_takes_every_algorithm(algo, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert launcher.main(["--algo", algo, "--mode", "debug", "--sequence_length", "4"]) == 0
+    shown = capsys.readouterr().out
+    assert "step 1\n" in shown
+    assert "update 1 learned from these steps" in shown
     assert not list(tmp_path.iterdir())
 
 

@@ -74,6 +74,8 @@ def test_same_seed_same_imitation():
 def test_refusals():
     with pytest.raises(UserError, match="idles.*idle_limit"):
         imitated(settings=SETTINGS.replace(pretrain="defer"))
+    with pytest.raises(UserError, match="random, which chooses illegal actions"):
+        imitated(settings=SETTINGS.replace(pretrain="random"))
     settings, env = SETTINGS.replace(network="mlp"), TwoActions(8)
     with pytest.raises(UserError, match="heuristics can't play"):
         pretrain(actor_critic_for(env, settings, 0), env, settings, Run(Budget(10), 0, None))

@@ -114,3 +114,27 @@ def test_run_folder_refusals(tmp_path):
     (tmp_path / "old" / "checkpoints" / "step_000000000001.npz").write_text("")
     with pytest.raises(UserError, match="already holds a run"):
         Run(Budget(10), folder=tmp_path / "old")
+
+
+def test_a_run_stopped_before_its_first_update_can_be_resumed(tmp_path):
+    class Part:
+        def state(self):
+            return {"x": np.zeros(1)}
+
+        def load_state(self, state):
+            self.x = state["x"]
+
+        def save_policy(self, path, **header):
+            path.touch()
+
+        def export(self, path):
+            pass
+
+    run = Run(Budget(100), 0, tmp_path / "run", tensorboard=False)
+    run.request_stop()
+    run.finish(model=Part())
+    again = Run(Budget(100), 0, tmp_path / "run", resume=True, tensorboard=False)
+    part = Part()
+    again.restore(model=part)
+    assert again.budget.decisions == 0
+    np.testing.assert_array_equal(part.x, np.zeros(1))
