@@ -12,7 +12,7 @@ from schedrl.settings import UserError
 
 OWN: dict[str, dict] = {
     "ppo": {},
-    "a2c": {"total_steps": 80_000, "learning_rate": 1e-2, "critic_learning_rate": 1e-2},
+    "a2c": {"total_steps": 120_000, "learning_rate": 5e-3, "critic_learning_rate": 1e-2},
     "pg": {},
 }
 COMMON = {"entropy_coef": 0.0, "total_steps": 60_000}
