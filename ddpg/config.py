@@ -12,14 +12,14 @@ class DDPGSettings(LearningSettings):
 
     actions: ClassVar[tuple[str, ...]] = ("discrete", "continuous", "mixed")
 
-    learning_rate: float = 5e-4
+    learning_rate: float = 1e-3
     """The actor's step size at the start. Slower than the critics': an actor that runs ahead of them settles
     on waiting, which looks good to a critic that has not yet seen what it costs."""
     critic_learning_rate: float = 2e-3
     """The critics' step size at the start."""
     num_steps: int = 8
     """Vector steps between updates."""
-    gradient_steps: int = 4
+    gradient_steps: int = 8
     """Gradient steps per update; with batch_size they say how often a transition is learned from."""
     batch_size: int = 512
     """Transitions per gradient step."""
@@ -31,6 +31,9 @@ class DDPGSettings(LearningSettings):
     """Choices between an observation and the one its target bootstraps from."""
     tau: float = 0.05
     """Share of the way that the target networks move at each gradient step (Polyak averaging), in (0, 1]."""
+    critic_hidden: tuple[int, ...] = (128, 128)
+    """Widths of the critics' hidden layers; empty = those of hidden, which is the actor's. The policy is as
+    good as what the critic can tell apart, and only training pays for it (docs/algorithms/ddpg.md)."""
     num_critics: int = 1
     """2 = targets take the smaller value of two critics (TD3, Fujimoto et al., 2018)."""
     temperature: float = 1.0
@@ -63,7 +66,7 @@ class DDPGSettings(LearningSettings):
         """Refuse values out of range."""
         super().__post_init__()
         counts = ("num_steps", "gradient_steps", "batch_size", "learning_starts", "n_step", "gumbel_draws")
-        for name in (*counts, "replay_size"):
+        for name in (*counts, "replay_size", "critic_hidden"):
             self.in_range(name, 1)
         for name in ("critic_learning_rate", "temperature"):
             self.in_range(name, 0, open_low=True)
@@ -88,6 +91,7 @@ PROBE_SETTINGS: dict[str, Any] = {
     "n_step": 2,
     "learning_starts": 100,
     "critic_learning_rate": 1e-2,
+    "critic_hidden": (32,),
     "tau": 0.2,
     "total_steps": 20_000,
 }

@@ -60,7 +60,8 @@ class Agent:
         leaves = {name: shape for name, (shape, _) in self.actor.leaves.items()}
         if actions.low:
             leaves[CONTINUOUS] = (actions.num_continuous,)
-        self.critic = networks.make_network(settings.network, leaves, actions.num_joint, settings.hidden)
+        hidden = settings.critic_hidden or settings.hidden
+        self.critic = networks.make_network(settings.network, leaves, actions.num_joint, hidden)
         self.critic_shapes = networks.parameter_shapes(self.critic)
         vectors = [self.actor.weights.numpy()]
         for i in range(settings.num_critics):

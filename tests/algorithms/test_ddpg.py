@@ -23,7 +23,9 @@ tf = tensorflow()
 
 
 def make_learner(env, **changes) -> Learner:
-    settings = small_settings("ddpg", **{"hidden": (4,), "gradient_steps": 1, "batch_size": 16} | changes)
+    settings = small_settings(
+        "ddpg", **{"hidden": (4,), "critic_hidden": (4,), "gradient_steps": 1, "batch_size": 16} | changes
+    )
     spec = ActionSpec.of(env.single_action_space)
     return Learner(Agent(env.single_observation_space, spec, settings, 0, "probe"))
 
@@ -335,7 +337,8 @@ CHANGES = {
     "num_envs": 32, "learning_starts": 1_000, "gamma": 0.5, "learning_rate": 1e-3,
     "learning_rate_schedule": "constant",
     "entropy_coef": 0.3, "entropy_coef_final": 0.1, "entropy_schedule": "constant", "max_grad_norm": 0.01,
-    "reward_scale": 0.1, "normalise_observations": True, "hidden": (16,), "total_steps": 2_600,
+    "reward_scale": 0.1, "normalise_observations": True, "hidden": (16,), "critic_hidden": (16,),
+    "total_steps": 2_600,
     "critic_learning_rate": 1e-3, "num_steps": 4, "gradient_steps": 2, "batch_size": 32, "replay_size": 600,
     "n_step": 1, "tau": 0.5, "num_critics": 2, "temperature": 0.5, "gumbel_draws": 1,
     "epsilon": 0.5, "epsilon_final": 0.5, "priority_alpha": 0.6, "value_coef": 0.1,
