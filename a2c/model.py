@@ -19,7 +19,7 @@ def make_step(model: ActorCritic, settings: A2CSettings) -> GradientStep:
         model,
         loss,
         losses.ACTOR_CRITIC_STATISTICS,
-        ("advantage", "target", "log_prob", "value"),
+        ("advantage", "target"),
         optimiser=settings.optimiser,
         scale=model.scale_of(VALUE_LAYERS, settings.critic_scale),
     )

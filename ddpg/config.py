@@ -1,4 +1,4 @@
-"""The settings of DDPG, with the reason for each; presets below. Imports nothing heavy."""
+"""The settings of DDPG, with the reason for each. Imports nothing heavy."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -82,8 +82,6 @@ class DDPGSettings(LearningSettings):
             f"{self.num_envs * self.num_steps} decisions; raise replay_size",
         )
 
-
-PRESETS: dict[str, dict[str, Any]] = {}
 
 PROBE_SETTINGS: dict[str, Any] = {
     "gradient_steps": 16,

@@ -133,6 +133,8 @@ class ActionSpec:
         """Return where there is something to choose `[B]`: a part with two legal choices, or a number."""
         if self.low:
             return np.ones(len(next(iter(obs.values()))), bool)
+        if self.plain:
+            return obs[MASK].sum(axis=-1) > 1
         return np.any([part.sum(axis=-1) > 1 for part in self.split(obs[MASK])], axis=0)
 
     def forced(self, obs: Mapping[str, np.ndarray]) -> np.ndarray:

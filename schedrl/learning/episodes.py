@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 
 from schedrl.learning.distributions import require_legal
-from schedrl.learning.rollout import require_finite
+from schedrl.learning.rollout import require_finite, restore, state_of
 
 MASK = "action_mask"
 Choose = Callable[[Mapping[str, np.ndarray], np.ndarray], np.ndarray]
@@ -125,12 +125,9 @@ class EpisodeCollector:
 
     def state(self) -> dict[str, Any]:
         """Return counters and the environment's state."""
-        state: dict[str, Any] = {"step": self.step, "next_sequence": self.next_sequence}
-        environment = self.env.unwrapped.get_state()
-        return state | {f"env/{name}": np.asarray(value) for name, value in environment.items()}
+        return {"step": self.step, "next_sequence": self.next_sequence} | state_of(self.env)
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continue where `state()` was taken."""
         self.step, self.next_sequence = int(state["step"]), int(state["next_sequence"])
-        saved = {k.removeprefix("env/"): v for k, v in state.items() if k.startswith("env/")}
-        self.env.unwrapped.set_state(saved)
+        restore(self.env, state)

@@ -57,51 +57,22 @@ def evaluate(spec: ActionSpec, outputs: Any, obs: Mapping[str, Any], actions: An
 class GaussianPolicy(MixedPolicy):
     """The same in NumPy: greedy play takes the likeliest choices and the means."""
 
-    def predict(self, obs: Mapping[str, Any], deterministic: bool = True) -> Any:
-        """Return the action of one observation, or of a batch, as `step` takes it, within the box."""
-        obs, single = self._batched(obs)
-        outputs, _ = self.forward(obs)
-        noise = None if deterministic else self._noise(len(outputs), self.rng)
-        actions = self.actions.decode(self.actions.inside(self._drawn(outputs, noise)))
-        if not single:
-            return actions
-        return tuple(part[0] for part in actions) if isinstance(actions, tuple) else actions[0]
-
-    def sample(
-        self, obs: Mapping[str, Any], seed: int, step: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Sample for a batch, statelessly; return stored actions (as drawn), log-densities and values."""
-        outputs, values = self.forward(obs)
-        generator = np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, step]))
-        stored = self._drawn(outputs, self._noise(len(outputs), generator))
-        return stored, self._log_prob(outputs, stored), values
-
-    def _noise(self, rows: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        choices = generator.gumbel(size=(rows, self.actions.num_logits))
-        return choices, generator.standard_normal((rows, self.actions.num_continuous))
-
-    def _numbers(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        mean, raw = np.split(outputs[:, self.actions.num_logits :], 2, axis=1)
+    def _mean_and_std(self, outputs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        mean, raw = np.split(outputs, 2, axis=1)
         return mean, np.logaddexp(0.0, raw + SHIFT) + MIN_STD
 
-    def _drawn(self, outputs: np.ndarray, noise: tuple[np.ndarray, np.ndarray] | None) -> np.ndarray:
-        spec, logits = self.actions, outputs[:, : self.actions.num_logits]
-        mean, std = self._numbers(outputs)
-        if noise is not None:
-            illegal = logits <= distributions.LARGE_NEGATIVE
-            logits = np.where(illegal, -np.inf, logits / self.temperature + noise[0])
-            mean = mean + std * self.temperature * noise[1]
-        parts = [part.argmax(axis=1) for part in spec.split(logits)]
-        low, high = np.asarray(spec.low, np.float32), np.asarray(spec.high, np.float32)
-        return spec.store(parts, low + (mean + 1.0) * 0.5 * (high - low))
+    def _numbers(self, outputs: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
+        """Return the numbers as drawn, which may lie outside the box; without a generator the means."""
+        unit, std = self._mean_and_std(outputs)
+        if generator is not None:
+            unit = unit + std * self.temperature * generator.standard_normal(unit.shape)
+        low, high = (np.array(end, np.float32) for end in (self.actions.low, self.actions.high))
+        return low + (unit + 1.0) * 0.5 * (high - low)
 
-    def _log_prob(self, outputs: np.ndarray, stored: np.ndarray) -> np.ndarray:
-        log_prob = np.zeros(len(outputs), np.float32)
-        for i, logits in enumerate(self.actions.split(outputs[:, : self.actions.num_logits])):
-            shifted = logits - logits.max(axis=1, keepdims=True)
-            rows = np.arange(len(shifted)), stored[:, i].astype(np.int64)
-            log_prob += shifted[rows] - np.log(np.exp(shifted).sum(axis=1))
-        mean, std = self._numbers(outputs)
-        error = (self.actions.to_unit(stored[:, len(self.actions.sizes) :]) - mean) / std
+    def _log_probs(self, outputs: np.ndarray, stored: np.ndarray) -> np.ndarray:
+        """Return log-probabilities of the choices plus log-densities of the numbers `[B]`."""
+        spec = self.actions
+        mean, std = self._mean_and_std(outputs[:, spec.num_logits :])
+        error = (spec.to_unit(stored[:, len(spec.sizes) :]) - mean) / std
         density = -0.5 * np.square(error) - np.log(std) - 0.5 * math.log(2.0 * math.pi)
-        return (log_prob + density.sum(axis=1)).astype(np.float32)
+        return super()._log_probs(outputs, stored) + density.sum(axis=1, dtype=np.float32)

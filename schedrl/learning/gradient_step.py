@@ -48,6 +48,10 @@ class Gradient:
                 tf.debugging.check_numerics(tensor, name)
         return gradient, [*statistics, norm]
 
+    def needed(self, batch: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the loss reads of a batch that may hold more."""
+        return {name: batch[name] for name in self.batch}
+
     def __call__(
         self, batch: Mapping[str, Any], entropy_coef: float, step: int
     ) -> tuple[np.ndarray, dict[str, float]]:
@@ -56,9 +60,8 @@ class Gradient:
         Raises:
             NumericsError: with `check_numerics`, at the first NaN or infinity; it names the tensor.
         """
-        needed = {name: batch[name] for name in self.batch}
         with numerics_named(self.model.tf):
-            gradient, found = self._compiled(needed, np.float32(entropy_coef), np.int32(step))
+            gradient, found = self._compiled(self.needed(batch), np.float32(entropy_coef), np.int32(step))
         return gradient.numpy(), {n: float(value) for n, value in zip(self.statistics, found, strict=True)}
 
 
@@ -113,7 +116,7 @@ class GradientStep:
         """
         with numerics_named(self.model.tf):
             rates = np.float32(learning_rate), np.float32(entropy_coef)
-            found = self._update({**batch}, *rates)
+            found = self._update(self.gradient.needed(batch), *rates)
         names = self.gradient.statistics
         return {name: float(value) for name, value in zip(names, found, strict=True)}
 

@@ -50,8 +50,8 @@ class MixedPolicy(NumpyPolicy):
         """
         obs, single = self._batched(obs)
         outputs, _ = self.forward(obs)
-        noise = None if deterministic else self.rng.gumbel(size=(len(outputs), self.actions.num_logits))
-        actions = self.actions.decode(self._choose(outputs, noise))
+        stored = self._drawn(outputs, None if deterministic else self.rng)
+        actions = self.actions.decode(self.actions.inside(stored))
         if not single:
             return actions
         return tuple(part[0] for part in actions) if isinstance(actions, tuple) else actions[0]
@@ -64,15 +64,10 @@ class MixedPolicy(NumpyPolicy):
         As `NumpyPolicy.sample`: the noise is a function of `(seed, step)` alone.
         """
         outputs, values = self.forward(obs)
-        generator = np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, step]))
-        noise = generator.gumbel(size=(len(outputs), self.actions.num_logits))
-        stored = self._choose(outputs, noise)
-        log_probs = np.zeros(len(outputs), np.float32)
-        for i, logits in enumerate(self.actions.split(outputs[:, : self.actions.num_logits])):
-            shifted = logits - logits.max(axis=1, keepdims=True)
-            rows = np.arange(len(shifted)), stored[:, i].astype(np.int64)
-            log_probs += shifted[rows] - np.log(np.exp(shifted).sum(axis=1))
-        return stored, log_probs, values
+        stored = self._drawn(
+            outputs, np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, step]))
+        )
+        return stored, self._log_probs(outputs, stored), values
 
     def scores(self, obs: Mapping[str, Any]) -> np.ndarray:
         """Return the logits of all discrete parts, `[A]` or `[B, A]`; -inf where illegal."""
@@ -81,13 +76,28 @@ class MixedPolicy(NumpyPolicy):
         logits = np.where(logits <= LARGE_NEGATIVE, -np.inf, logits)
         return logits[0] if single else logits
 
-    def _choose(self, outputs: np.ndarray, noise: np.ndarray | None) -> np.ndarray:
-        """Return actions in storage form; `noise [B, sum(sizes)]` is added to the legal logits."""
+    def _drawn(self, outputs: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
+        """Return actions in storage form: drawn, or without a generator the likeliest."""
         logits, numbers = np.split(outputs, [self.actions.num_logits], axis=1)
-        if noise is not None:
+        if generator is not None:
+            noise = generator.gumbel(size=logits.shape)
             logits = np.where(logits <= LARGE_NEGATIVE, -np.inf, logits / self.temperature + noise)
         parts = [part.argmax(axis=1) for part in self.actions.split(logits)]
-        return self.actions.store(parts, self.actions.from_unit(np.tanh(numbers)))
+        return self.actions.store(parts, self._numbers(numbers, generator))
+
+    def _numbers(self, outputs: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
+        """Return the continuous numbers `[B, k]` in the environment's units."""
+        del generator  # a deterministic policy; who explores adds noise to it
+        return self.actions.from_unit(np.tanh(outputs))
+
+    def _log_probs(self, outputs: np.ndarray, stored: np.ndarray) -> np.ndarray:
+        """Return the log-probabilities `[B]` of the choices in `stored`."""
+        log_probs = np.zeros(len(outputs), np.float32)
+        for i, logits in enumerate(self.actions.split(outputs[:, : self.actions.num_logits])):
+            shifted = logits - logits.max(axis=1, keepdims=True)
+            rows = np.arange(len(shifted)), stored[:, i].astype(np.int64)
+            log_probs += shifted[rows] - np.log(np.exp(shifted).sum(axis=1))
+        return log_probs
 
     def _batched(self, obs: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bool]:
         shapes = {name: shape for name, (shape, _) in self.leaves.items()}

@@ -144,19 +144,28 @@ class Collector:
     def state(self) -> dict[str, Any]:
         """Return counters, the present observation and the environment's state."""
         state: dict[str, Any] = {"step": self.step}
-        state |= {f"obs/{name}": leaf for name, leaf in self.obs.items()}
-        return state | {
-            f"env/{name}": np.asarray(value) for name, value in self.env.unwrapped.get_state().items()
-        }
+        return state | {f"obs/{name}": leaf for name, leaf in self.obs.items()} | state_of(self.env)
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continue where `state()` was taken."""
         self.step = int(state["step"])
         self.obs = {name: np.array(state[f"obs/{name}"]) for name in self.obs}
-        prefix = "env/"
-        self.env.unwrapped.set_state(
-            {k.removeprefix(prefix): v for k, v in state.items() if k.startswith(prefix)}
-        )
+        restore(self.env, state)
+
+
+def state_of(env: VectorEnv) -> dict[str, np.ndarray]:
+    """Return what a checkpoint keeps of an environment, names beginning with `env/`."""
+    return {f"env/{name}": np.asarray(value) for name, value in env.unwrapped.get_state().items()}
+
+
+def restore(env: VectorEnv, state: Mapping[str, Any]) -> None:
+    """Take an environment back to the `state_of` that `state` holds among other things."""
+    env.unwrapped.set_state(under("env/", state))
+
+
+def under(prefix: str, state: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries whose names begin with `prefix`, without it."""
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
 def collector_for(env: VectorEnv, settings: ActorCriticSettings, seed: int) -> Collector:

@@ -20,7 +20,7 @@ from gymnasium.vector import VectorEnv
 from schedrl.learning.action_spec import MASK, ActionSpec
 from schedrl.learning.distributions import require_legal
 from schedrl.learning.replay import Replay
-from schedrl.learning.rollout import require_finite
+from schedrl.learning.rollout import require_finite, restore, state_of, under
 
 Observation = Mapping[str, np.ndarray]
 Act = Callable[[Observation, int], np.ndarray]
@@ -179,20 +179,14 @@ class TransitionCollector:
         state: dict[str, Any] = {"step": self.step}
         state |= {f"obs/{name}": leaf for name, leaf in self.obs.items()}
         state |= {f"steps/{name}": array for name, array in self.steps.state().items()}
-        return state | {
-            f"env/{name}": np.asarray(value) for name, value in self.env.unwrapped.get_state().items()
-        }
+        return state | state_of(self.env)
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continue where `state()` was taken."""
         self.step = int(state["step"])
         self.obs = {name: np.array(state[f"obs/{name}"]) for name in self.obs}
-        self.steps.load_state(_under("steps/", state))
-        self.env.unwrapped.set_state(_under("env/", state))
-
-
-def _under(prefix: str, state: Mapping[str, Any]) -> dict[str, Any]:
-    return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+        self.steps.load_state(under("steps/", state))
+        restore(self.env, state)
 
 
 def _copy(obs: Observation) -> dict[str, np.ndarray]:

@@ -262,43 +262,6 @@ def test_an_environment_made_anew_is_like_the_first():
 
 # -- settings ------------------------------------------------------------------------------------------------
 
-CHANGES = {
-    "num_envs": 8, "gamma": 0.5, "learning_rate": 1e-3, "learning_rate_schedule": "constant",
-    "entropy_coef": 0.1, "entropy_coef_final": 0.1, "entropy_schedule": "constant", "max_grad_norm": 0.01,
-    "reward_scale": 0.1, "normalise_advantages": False, "advantage_clip": 0.1, "normalise_observations": True,
-    "hidden": (16,), "num_steps": 8, "gae_lambda": 0.2, "value_coef": 0.1, "total_steps": 2_600,
-    "skip_forced": False, "dropout": 0.5, "num_quantiles": 4, "optimiser": "rmsprop",
-    "critic_learning_rate": 1e-3,
-}  # fmt: skip
-PROBE_THAT_SHOWS = {"gae_lambda": "delayed_reward", "skip_forced": "masked_best_action"}
-SHOWN_ELSEWHERE = {
-    "num_workers": "test_two_workers_learn_though_one_is_killed",
-    "updates_per_record": "test_a_record_holds_several_updates_and_the_budget_is_kept",
-    "max_restarts": "test_too_many_deaths_end_the_run",
-}
-
-
-def short_run_weights(probe: str, **changes) -> np.ndarray:
-    return trained("a3c", probe, **{"total_steps": 2_000, **changes})[0].model.weights.numpy()
-
-
-@pytest.fixture(scope="module")
-def base_weights() -> dict:
-    return {
-        probe: short_run_weights(probe) for probe in ("truncated_or_terminated", *PROBE_THAT_SHOWS.values())
-    }
-
-
-@pytest.mark.parametrize("name", CHANGES)
-def test_every_setting_changes_the_result(base_weights, name):
-    probe = PROBE_THAT_SHOWS.get(name, "truncated_or_terminated")
-    weights, base = short_run_weights(probe, **{name: CHANGES[name]}), base_weights[probe]
-    assert weights.shape != base.shape or (weights != base).any()
-
-
-def test_the_settings_shown_elsewhere_are_shown():
-    assert all(name in globals() for name in SHOWN_ELSEWHERE.values())
-
 
 def test_refusals():
     for changes, message in (

@@ -60,7 +60,7 @@ def test_draws_have_the_mean_and_deviation_that_the_network_says():
     one = {name: np.repeat(leaf[:1], 4000, axis=0) for name, leaf in obs.items()}
     stored = model.act(one, 1)[0]
     outputs, _ = model.acting.forward(one)
-    mean, std = model.acting._numbers(outputs[:1])
+    mean, std = model.acting._mean_and_std(outputs[:1, model.actions.num_logits :])
     unit = model.actions.to_unit(stored)
     np.testing.assert_allclose(unit.mean(axis=0), mean[0], atol=4 * std[0].max() / 60)
     np.testing.assert_allclose(unit.std(axis=0), std[0], rtol=0.1)

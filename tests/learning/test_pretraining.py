@@ -71,6 +71,15 @@ def test_same_seed_same_imitation():
     np.testing.assert_array_equal(imitated()[0].weights.numpy(), imitated()[0].weights.numpy())
 
 
+def test_more_episodes_and_epochs_imitate_differently():
+    few, more, longer = (
+        imitated(settings=SETTINGS.replace(pretrain_episodes=episodes, pretrain_epochs=epochs))[0]
+        for episodes, epochs in ((20, 1), (40, 1), (20, 2))
+    )
+    for other in (more, longer):
+        assert (other.weights.numpy() != few.weights.numpy()).any()
+
+
 def test_refusals():
     with pytest.raises(UserError, match="idles.*idle_limit"):
         imitated(settings=SETTINGS.replace(pretrain="defer"))
