@@ -29,6 +29,8 @@ class Heuristic:
     representation: ClassVar[str] = "state"
     idles: ClassVar[bool] = False
     """Whether the rule is defined by idling beside startable jobs: it then plays with idle_limit None."""
+    legal: ClassVar[bool] = True
+    """Whether it keeps to legal actions."""
 
     def __init__(self) -> None:
         self._rng = np.random.default_rng(0)
@@ -162,7 +164,7 @@ class Defer(_Holding):
 class Random(Heuristic):
     """Draw any action, legal or not (the original's random agent)."""
 
-    name = "random"
+    name, legal = "random", False
 
     def parameters(self) -> np.ndarray:
         """Return the numbers that the rule reads."""

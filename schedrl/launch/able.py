@@ -1,8 +1,9 @@
-"""Which algorithms can act in an environment: by the kind of its actions and the kinds they choose from."""
+"""Which algorithms can act in an environment, by the kind of its actions, and whom they can imitate there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from schedrl import registry
 from schedrl.settings import UserError
@@ -28,3 +29,11 @@ def refuse_unable(names: Iterable[str], env: str) -> None:
             f"{', '.join(unable)} can't act in {env}, whose actions are {kind}; algorithms that can: "
             f"{', '.join(able) or 'none'}"
         )
+
+
+def refuse_teacher(environment: Any, algorithm: Any) -> None:
+    """Raise `UserError` if the heuristic to imitate would break the environment's rules of play."""
+    if algorithm.pretrain is not None:
+        from schedrl.heuristics.teaching import teacher_for  # Numba takes a second
+
+        teacher_for(algorithm.pretrain, environment)

@@ -15,7 +15,7 @@ from typing import Any
 
 from schedrl import registry
 from schedrl.launch import resuming
-from schedrl.launch.able import refuse_unable
+from schedrl.launch.able import refuse_teacher, refuse_unable
 from schedrl.launch.settings import LaunchSettings
 from schedrl.settings import (
     Parser,
@@ -92,6 +92,7 @@ def read_plan(argv: Iterable[str] | None) -> Plan:
         notes += more
     else:
         chosen = (launch, *_own_choices(resolved, classes))
+        refuse_teacher(*chosen[1:])
     return Plan(*chosen, folder, notes + _workers(chosen[2]))
 
 

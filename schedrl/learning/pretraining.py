@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import VectorEnv
 
-from schedrl import registry
+from schedrl.heuristics import Heuristic
+from schedrl.heuristics.teaching import illegal, teacher_for
 from schedrl.learning import distributions, losses
 from schedrl.learning.actor_critic import MASK, ActorCritic
 from schedrl.learning.checkpoint import atomic_write
@@ -60,20 +61,14 @@ def pretrain(model: ActorCritic, env: VectorEnv, settings: LearningSettings, run
             file.write(("\n".join(lines) + "\n").encode())
 
 
-def _teacher(name: str, env: VectorEnv) -> Any:
+def _teacher(name: str, env: VectorEnv) -> Heuristic:
     if not hasattr(env.unwrapped, "observe_as"):
         raise UserError(f"pretrain is {name}, but heuristics can't play this environment; leave it out")
-    teacher, limit = registry.get("heuristic", name)(), env.unwrapped.settings.idle_limit
-    if teacher.idles and limit is not None:
-        raise UserError(
-            f"pretrain is {name}, which idles beside jobs that could start; idle_limit is {limit}: set "
-            "idle_limit none, or imitate another heuristic"
-        )
-    return teacher
+    return teacher_for(name, env.unwrapped.settings)
 
 
 def _demonstrations(
-    teacher: Any, env: Any, settings: LearningSettings, seed: int
+    teacher: Heuristic, env: Any, settings: LearningSettings, seed: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the teacher's decisions, of training and of held-out episodes."""
     # `env` is bare here: a wrapper that shows or counts what the agent does has no business with this.
@@ -84,9 +79,7 @@ def _demonstrations(
         state = env.observe_as(teacher.representation)
         actions = teacher.predict({name: leaf[rows] for name, leaf in state.items()})
         if not seen[MASK][np.arange(len(rows)), actions].all():
-            raise UserError(
-                f"pretrain is {settings.pretrain}, which chooses illegal actions; imitate another heuristic"
-            )
+            raise illegal(teacher.name)
         return actions
 
     parts: dict[bool, list[dict[str, Any]]] = {True: [], False: []}

@@ -15,6 +15,7 @@ from a3c.crew import Crew, Mail, crew_for
 from a3c.model import AHEAD, EPISODE, ROW, Shared, gradient_of
 from a3c.train import train
 from a3c.worker import Worker
+from schedrl import registry
 from schedrl.envs.probes import ActionByObservation, MaskedBestAction
 from schedrl.learning.actor_critic import ActorCritic
 from schedrl.learning.batches import decisions_of
@@ -118,6 +119,18 @@ def test_one_worker_starts_no_process(monkeypatch):
     _, records = trained("a3c", "two_actions", total_steps=1_000)
     assert all(record["staleness"] == record["staleness_max"] == 0 for record in records)
     assert records[-1]["decisions"] == 1_024  # the first multiple of 128 past the budget
+
+
+def test_one_worker_is_a2c():
+    a2c, a3c = (registry.get("algorithm_settings", name)() for name in ("a2c", "a3c"))
+    assert a2c.to_dict().items() <= a3c.to_dict().items()
+    changes = {"total_steps": 1_000, "critic_learning_rate": 1e-2, "normalise_observations": True}
+    ends = [
+        trained(name, "truncated_or_terminated", **changes)[0].model.weights.numpy()
+        for name in ("a2c", "a3c")
+    ]
+    # One takes its step of Adam in TensorFlow, the other in NumPy: equal but for rounding.
+    np.testing.assert_allclose(*ends, rtol=1e-4, atol=3e-5)
 
 
 def test_a_record_holds_several_updates_and_the_budget_is_kept():

@@ -137,6 +137,7 @@ def test_in_steady_state_defer_is_left_out():
         (["--env", "deeprmm"], "nearest: deeprm"),
         (["--preset", "deeprm-71"], "nearest: deeprm-70"),
         (["--preset", "deeprm-steady", "--baselines", "sjf,defer"], "waits for arrivals to end"),
+        (["--a2c.pretrain", "tsl"], "pretrain is tsl, which idles"),
         (["--num_env", "4"], "--num_envs"),
         (["--config", "/nowhere.toml"], "can't read"),
         (["--output_dir", "{file}/x"], "not a folder"),

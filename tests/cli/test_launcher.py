@@ -2,6 +2,10 @@
 
 import csv
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -162,6 +166,8 @@ BAD = [
     (["--mode", "debug", "--num_envs", "8"], "one environment"),
     (["--mode", "debug", "--resume"], "--resume"),
     (["--exp_type", "pg_su", "--pretrain", "sfj"], "nearest: sjf"),
+    (["--pretrain", "tsl"], "idle_limit is 20: set idle_limit none"),
+    (["--algo", "ddpg", "--pretrain", "random"], "random, which chooses illegal actions"),
     (["--exp_type", "test"], "slow_down_cdf.py"),
     (["--unseen", "True"], "leave it out"),
     (["--config", "missing.toml"], "missing.toml"),
@@ -183,6 +189,23 @@ def test_bad_input_is_one_line_and_changes_nothing(arguments, says, tmp_path, mo
     assert error.count("\n") == 1
     assert says in error
     assert [path.name for path in tmp_path.rglob("*")] == ["a_file"]
+
+
+@pytest.mark.parametrize("door", ["launcher", "compare_algorithms"])
+def test_a_teacher_that_breaks_the_rules_is_refused_before_tensorflow_is_loaded(door, tmp_path):
+    root = str(Path(launcher.__file__).parent)
+    code = (
+        f"import sys, {door}\n"
+        f"code = {door}.main(['--pretrain', 'defer'])\n"
+        "print(code, [name for name in ('tensorflow', 'pandas', 'matplotlib') if name in sys.modules])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | {"PYTHONPATH": root},
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.stdout == "2 []\n", done.stderr
+    assert "pretrain is defer, which idles beside jobs that could start" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_another_run_is_never_overwritten(finished, capsys):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from schedrl import registry
-from schedrl.launch.able import able_in, refuse_unable
+from schedrl.launch.able import able_in, refuse_teacher, refuse_unable
 from schedrl.launch.comparing.settings import CompareSettings
 from schedrl.launch.plan import Plan
 from schedrl.launch.settings import LaunchSettings
@@ -103,6 +103,8 @@ def read_plan(argv: Iterable[str] | None) -> ComparisonPlan:
     resolved = resolve(classes, args, presets_by_class(environment, *own.values()), ignored=absent)
     settings = resolved[CompareSettings].replace(env=env, algorithms=tuple(algorithms))
     _refuse_contradictions(resolved, own)
+    for cls in own.values():
+        refuse_teacher(resolved[environment], resolved[cls])
     given = resolved.given[environment]
     plan = ComparisonPlan(
         settings,
