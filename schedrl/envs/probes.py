@@ -19,6 +19,7 @@ observations, exact resume), and each knows its optimal actions and values.
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +31,7 @@ MASK = "action_mask"
 Transition = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
-class Probe(VectorEnv):
+class Probe(VectorEnv, ABC):
     """Base: keeps `x [N, features]`, the whole state; subclasses say how it starts and moves."""
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP}
@@ -55,9 +56,9 @@ class Probe(VectorEnv):
         """Return fresh states `[count, features]`."""
         return np.zeros((count, self.features), np.float32)
 
+    @abstractmethod
     def transition(self, x: np.ndarray, actions: Any) -> Transition:
         """Return rewards, terminated, truncated and the next states."""
-        raise NotImplementedError
 
     def mask(self, x: np.ndarray) -> np.ndarray:
         """Return the legal actions `[N, A]`."""
@@ -67,9 +68,9 @@ class Probe(VectorEnv):
         """Return the best actions `[N]`, None if any is as good."""
         return None
 
+    @abstractmethod
     def optimal_values(self, x: np.ndarray, gamma: float) -> np.ndarray:
         """Return the value of states under the best actions `[N]`."""
-        raise NotImplementedError
 
     # -- the vector environment ------------------------------------------------------------------------------
 
