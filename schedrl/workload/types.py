@@ -73,6 +73,10 @@ class Workload:
     """[J] start in the trace; `UNKNOWN` where it has none."""
     recorded_finish: np.ndarray | None = None
     """[J] finish in the trace; `UNKNOWN` where it has none."""
+    capacity: Sequence[float] | np.ndarray | None = None
+    """[R] what the cluster has that the jobs were recorded on or made for; `UNKNOWN` where not stated."""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """What the source says about itself, key -> text."""
     extra: Mapping[str, np.ndarray] = field(default_factory=dict)
     """Further columns [J] of a trace, each of one type."""
 
@@ -87,12 +91,18 @@ class Workload:
         columns = self._columns(len(resources))
         _check_columns(columns)
         columns["instances"] = columns["instances"].astype(np.int64)
-        order = np.argsort(columns["arrival"], kind="stable")
-        for name, column in columns.items():
-            object.__setattr__(self, name, _frozen(column[order]))
-        extra = {name: _frozen(_extra_column(name, c, len(order))[order]) for name, c in self.extra.items()}
+        extra = {name: _extra_column(name, c, len(self.arrival)) for name, c in self.extra.items()}
+        arrival = columns["arrival"]
+        order = None if (arrival[1:] >= arrival[:-1]).all() else np.argsort(arrival, kind="stable")
+        for held in (columns, extra):
+            for name, column in held.items():
+                held[name] = column if order is None else column[order]
+                held[name].flags.writeable = False
+        for name, value in (columns | {"resources": resources}).items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "capacity", _capacity(self.capacity, len(resources)))
+        object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
         object.__setattr__(self, "extra", MappingProxyType(extra))
-        object.__setattr__(self, "resources", resources)
 
     def _columns(self, num_resources: int) -> dict[str, np.ndarray]:
         """Bring every column to its type and its shape, defaults filled in."""
@@ -104,8 +114,8 @@ class Workload:
             columns[name] = _numbers(
                 name, np.full(count, defaults.get(name, UNKNOWN)) if given is None else given
             )
-        columns["user"] = _texts("user", [""] * count if self.user is None else self.user)
-        columns["id"] = _texts("id", map(str, range(count)) if self.id is None else self.id)
+        columns["user"] = np.full(count, "", object) if self.user is None else _texts("user", self.user)
+        columns["id"] = _texts("id", list(map(str, range(count))) if self.id is None else self.id)
         for name, column in columns.items():
             shape = (count, num_resources) if name == "demand" else (count,)
             if column.shape != shape:
@@ -124,9 +134,8 @@ class Workload:
     def take(self, index: np.ndarray | slice) -> "Workload":
         """Return some of the jobs; `index` as for an array of jobs."""
         kept = {f.name: getattr(self, f.name) for f in fields(self)}
-        for name, value in kept.items():
-            if isinstance(value, np.ndarray):
-                kept[name] = value[index]
+        for name in (*NUMBERS, "user", "id"):
+            kept[name] = kept[name][index]
         kept["extra"] = {name: column[index] for name, column in self.extra.items()}
         return Workload(**kept)
 
@@ -134,29 +143,32 @@ class Workload:
         """Tell whether both hold the same jobs, names and columns; unknown equals unknown."""
         if set(self.extra) != set(other.extra):
             return False
-        mine = [getattr(self, f.name) for f in fields(self)[:-1]] + [self.extra[k] for k in self.extra]
-        yours = [getattr(other, f.name) for f in fields(self)[:-1]] + [other.extra[k] for k in self.extra]
+        names = [f.name for f in fields(self)[:-1]]
+        mine = [getattr(self, name) for name in names] + [self.extra[k] for k in self.extra]
+        yours = [getattr(other, name) for name in names] + [other.extra[k] for k in self.extra]
         return all(_equal(a, b) for a, b in zip(mine, yours, strict=True))
 
-    def load(self, capacity: Sequence[float] | float, span: float | None = None) -> np.ndarray:
+    def load(self, capacity: Sequence[float] | float | None = None, span: float | None = None) -> np.ndarray:
         """Return the work that arrives per unit of time, over the work the cluster can do. [R], 1 = 100 %.
 
         Args:
-            capacity: R amounts in the units of `demand`, or one for all.
+            capacity: R amounts in the units of `demand`, or one for all; default the workload's own, with
+                `UNKNOWN` for a resource of which it isn't known.
             span: length of the time in which the jobs arrive, in `time_unit`. By default J times the mean
                 gap between arrivals, as if one more gap closed the record.
 
         Raises:
             UserError: a capacity of 0 or less, or no span and fewer than two arrival times.
         """
-        if np.min(capacity) <= 0:
+        room = np.asarray(self.capacity if capacity is None else capacity, float)
+        if (room <= 0).any():
             raise UserError(f"capacity must be above 0, got {capacity}")
         if span is None and len(self) > 1:
             span = (self.arrival[-1] - self.arrival[0]) * len(self) / (len(self) - 1)
         if not span or not span > 0:
             raise UserError(f"the load of {len(self)} jobs at one moment is not defined; pass span above 0")
         work = (np.asarray(self.instances) * self.duration) @ self.demand
-        return work / (span * np.asarray(capacity, float))
+        return work / (span * room)
 
 
 def _numbers(name: str, values: Any) -> np.ndarray:
@@ -168,13 +180,23 @@ def _numbers(name: str, values: Any) -> np.ndarray:
 
 def _texts(name: str, values: Iterable[str]) -> np.ndarray:
     """Keep text as it is: Python objects, because a NumPy string array drops trailing NULs and pads."""
-    items = list(values)
-    for item in items:
-        if not isinstance(item, str):
-            raise UserError(f"{name} is text, got {item!r}; write str(...)")
+    items = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    if set(map(type, items)) - {str}:
+        item = next(item for item in items if type(item) is not str)
+        raise UserError(f"{name} is text, got {item!r}; write str(...)")
     column = np.empty(len(items), dtype=object)
     column[:] = items
     return column
+
+
+def _capacity(given: Any, num_resources: int) -> np.ndarray:
+    capacity = _numbers("capacity", np.full(num_resources, UNKNOWN) if given is None else given)
+    if capacity.shape != (num_resources,) or (np.isinf(capacity) | (capacity <= 0)).any():
+        raise UserError(
+            f"capacity is {capacity.tolist()}; give {num_resources} finite amounts above 0, or UNKNOWN"
+        )
+    capacity.flags.writeable = False
+    return capacity
 
 
 def _extra_column(name: str, values: Any, num_jobs: int) -> np.ndarray:
@@ -183,12 +205,6 @@ def _extra_column(name: str, values: Any, num_jobs: int) -> np.ndarray:
         raise UserError(f"extra column {name!r} needs a name of its own; rename it")
     if column.ndim == 0 or len(column) != num_jobs:
         raise UserError(f"extra column {name!r} has shape {list(column.shape)}, expected {num_jobs} rows")
-    return column
-
-
-def _frozen(column: np.ndarray) -> np.ndarray:
-    column = column.copy()
-    column.flags.writeable = False
     return column
 
 
@@ -212,7 +228,7 @@ def _check_columns(columns: dict[str, np.ndarray]) -> None:
         ("deadline", _unknown_or_not_negative, "must be 0 or more, or UNKNOWN"),
         ("recorded_start", _unknown_or_not_negative, "must be 0 or more, or UNKNOWN"),
         ("recorded_finish", _unknown_or_not_negative, "must be 0 or more, or UNKNOWN"),
-        ("id", lambda c: np.array([bool(text.strip()) for text in c], bool), "must not be empty"),
+        ("id", _not_empty, "must not be empty"),
         ("id", _first_of_its_name, "is not unique; drop the repeated job"),
     ]
     for name, good, rule in rules:
@@ -235,8 +251,15 @@ def _unknown_or_not_negative(column: np.ndarray) -> np.ndarray:
     return np.isnan(column) | (np.isfinite(column) & (column >= 0))
 
 
+def _not_empty(column: np.ndarray) -> np.ndarray:
+    return np.fromiter(map(bool, map(str.strip, column.tolist())), bool, len(column))
+
+
 def _first_of_its_name(column: np.ndarray) -> np.ndarray:
-    first = {text: number for number, text in reversed(list(enumerate(column)))}
-    good = np.zeros(len(column), bool)
+    ids = column.tolist()
+    if len(set(ids)) == len(ids):
+        return np.ones(len(ids), bool)
+    first = {text: number for number, text in reversed(list(enumerate(ids)))}
+    good = np.zeros(len(ids), bool)
     good[list(first.values())] = True
     return good

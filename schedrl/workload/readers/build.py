@@ -1,0 +1,159 @@
+"""From a reader's columns to a `Workload`: the rules that hold for every format.
+
+Nothing negative, infinite or unknown-as-a-number gets through. What can't be a job is rejected with a reason;
+what has one meaning only is mended and counted.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from schedrl.settings import UserError
+from schedrl.workload.readers.rejected import Rejected
+from schedrl.workload.types import Resource, Workload
+
+
+@dataclass
+class Columns:
+    """Rows [n] as a reader found them; NaN = unknown."""
+
+    line: np.ndarray
+    """[n] line numbers."""
+    id: np.ndarray
+    """[n] object: text."""
+    arrival: np.ndarray
+    duration: np.ndarray
+    demand: np.ndarray
+    """[n, R] of one instance."""
+    resources: Sequence[Resource]
+    time_unit: str = "s"
+    estimate: np.ndarray | None = None
+    instances: np.ndarray | None = None
+    priority: np.ndarray | None = None
+    deadline: np.ndarray | None = None
+    user: np.ndarray | None = None
+    recorded_start: np.ndarray | None = None
+    recorded_finish: np.ndarray | None = None
+    capacity: Sequence[float] | None = None
+    """[R] of the cluster, where the file says."""
+    about: Mapping[str, str] = field(default_factory=dict)
+    """What the file says about itself."""
+    extra: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def keep(self, good: np.ndarray) -> None:
+        """Drop the rows that are not `good` [n]."""
+        if good.all():
+            return
+        for name, column in vars(self).items():
+            if isinstance(column, np.ndarray):
+                setattr(self, name, column[good])
+        self.extra = {name: column[good] for name, column in self.extra.items()}
+
+    def reject(self, wrong: np.ndarray, reason: str, rejected: Rejected, values: Any = None) -> None:
+        """Reject the rows that are `wrong` [n], with the `values` [n] at fault as details."""
+        if wrong.any():
+            details = None if values is None else [_shown(value) for value in np.asarray(values)[wrong]]
+            rejected.add(reason, self.line[wrong], self.id[wrong], details)
+            self.keep(~wrong)
+
+
+def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Workload:
+    """Apply the rules and return the jobs.
+
+    Args:
+        columns: what the reader found; taken apart.
+        rejected: collects the rows that are no jobs.
+        lenient: of rows with one id and different values keep the first; else they are an error.
+
+    Raises:
+        UserError: no job is left, or rows contradict each other.
+    """
+    rules: list[tuple[str, str, Callable[[np.ndarray], Any]]] = [
+        ("arrival", "arrival_unknown", np.isnan),
+        ("arrival", "not_finite", np.isinf),
+        ("duration", "runtime_unknown", np.isnan),
+        ("duration", "negative_runtime", lambda c: c < 0),
+        ("duration", "not_finite", np.isinf),
+        ("demand", "demand_unknown", lambda c: np.isnan(c).any(1)),
+        ("demand", "negative_demand", lambda c: (c < 0).any(1)),
+        ("demand", "not_finite", lambda c: np.isinf(c).any(1)),
+        ("demand", "no_demand", lambda c: ~(c > 0).any(1)),
+        ("instances", "bad_instances", lambda c: ~((c >= 1) & (c == np.rint(c)) & (c < 2**62))),
+        ("priority", "not_finite", lambda c: ~np.isfinite(c)),
+        ("id", "id_missing", lambda c: np.array([not text.strip() for text in c.tolist()], bool)),
+    ]
+    for name, reason, rule in rules:
+        column = getattr(columns, name)
+        if column is not None:
+            columns.reject(rule(column), reason, rejected, column)
+    for name in ("estimate", "deadline", "recorded_start", "recorded_finish"):
+        column = getattr(columns, name)
+        if column is not None:
+            odd = ~np.isnan(column) & ~(np.isfinite(column) & (column >= 0))
+            rejected.adjust(f"{name} was no time, so it is unknown", columns.line[odd])
+            setattr(columns, name, np.where(odd, np.nan, column))
+    if columns.recorded_start is not None and columns.recorded_finish is not None:
+        odd = columns.recorded_finish < columns.recorded_start
+        rejected.adjust("recorded_finish was before recorded_start, so it is unknown", columns.line[odd])
+        columns.recorded_finish = np.where(odd, np.nan, columns.recorded_finish)
+    early = columns.arrival < 0
+    rejected.adjust("arrival was before the record began (negative), so it is 0", columns.line[early])
+    columns.arrival = np.where(early, 0.0, columns.arrival)
+    _drop_repeated(columns, rejected, lenient)
+    if not len(columns.line):
+        raise UserError(
+            f"{rejected.source}: no jobs; {rejected.summary()}. Check the file, its format and its units"
+        )
+    kept = {name: value for name, value in vars(columns).items() if name != "line"}
+    return Workload(**kept)
+
+
+def _drop_repeated(columns: Columns, rejected: Rejected, lenient: bool) -> None:
+    """Drop repeats of an id; rows that contradict the first of it are an error, unless `lenient`."""
+    ids = columns.id.tolist()
+    if len(set(ids)) == len(ids):
+        return
+    first: dict[str, int] = {}
+    wrong: dict[str, list[tuple[int, str]]] = {"exact_repeat": [], "conflict": []}
+    for row, name in enumerate(ids):
+        origin = first.setdefault(name, row)
+        if origin != row:
+            difference = _difference(columns, origin, row)
+            wrong["conflict" if difference else "exact_repeat"].append((row, difference))
+    if wrong["conflict"] and not lenient:
+        row, difference = wrong["conflict"][0]
+        raise UserError(
+            f"{rejected.source}, line {columns.line[row]}: job {ids[row]} is there twice with different "
+            f"values ({difference}), {len(wrong['conflict'])} such rows in all; mend the file, or be lenient "
+            "to keep the first of each"
+        )
+    repeated = np.zeros(len(ids), bool)
+    for reason, rows in wrong.items():
+        if rows:
+            at = np.array([row for row, _ in rows])
+            rejected.add(reason, columns.line[at], columns.id[at], [text for _, text in rows])
+            repeated[at] = True
+    columns.keep(~repeated)
+
+
+def _difference(columns: Columns, one: int, other: int) -> str:
+    """Say in which fields two rows differ; empty if in none."""
+    found = []
+    for name, column in {**vars(columns), **columns.extra}.items():
+        if name in ("line", "id") or not isinstance(column, np.ndarray):
+            continue
+        a, b = column[one], column[other]
+        if name == "demand":
+            pairs = zip(columns.resources, np.asarray(a), np.asarray(b), strict=True)
+            found += [f"{r.name} {_shown(x)} and {_shown(y)}" for r, x, y in pairs if x != y]
+        elif a != b and not (a != a and b != b):
+            found.append(f"{name} {_shown(a)} and {_shown(b)}")
+    return ", ".join(found)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return " / ".join(map(_shown, value))
+    return repr(float(value)).removesuffix(".0") if isinstance(value, float | np.floating) else str(value)

@@ -1,0 +1,116 @@
+"""`Rejected`: the rows of a file that did not become jobs, each with line number and reason.
+
+Nothing is left out in silence: a reader adds here whatever it does not pass on, and counts under `adjusted`
+what it changed by rule.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from schedrl.settings import UserError
+
+REASONS = {
+    "not_numeric": "a field that must be a number is none",
+    "not_finite": "a number is infinite",
+    "too_few_fields": "the row ends before its last needed field",
+    "too_many_fields": "the row has more fields than the format",
+    "arrival_unknown": "no time of arrival",
+    "runtime_unknown": "no run time, so there is nothing to replay",
+    "negative_runtime": "the run time is negative",
+    "demand_unknown": "a demand is not stated",
+    "negative_demand": "a demand is negative",
+    "no_demand": "it asks for no resource at all",
+    "bad_instances": "the number of instances is not a whole number of 1 or more",
+    "id_missing": "it has no id",
+    "exact_repeat": "the same job again, equal in everything",
+    "conflict": "the same id again with other values; the first is kept",
+    "partial_execution": "a part of a job (SWF status 2, 3, 4), not a job",
+    "pre_trace": "it was there before the record began, so its arrival is not known",
+    "unfinished": "it was still running when the record ended, so its run time is not known",
+    "too_large": "it does not fit the cluster",
+}
+"""reason -> what it means. Readers may have reasons of their own: `Rejected.explain`."""
+
+
+class RejectedRow(NamedTuple):
+    """One row that is no job."""
+
+    line: int
+    """Number of its line in the file, from 1; of its entry, where the file has no lines."""
+    reason: str
+    """A key of `REASONS`, or one that the format's documentation explains."""
+    id: str = ""
+    """The job's id, if known."""
+    detail: str = ""
+    """The value that was wrong."""
+
+
+class Rejected:
+    """Rows that are no jobs, sorted by line; `len`, iteration and `counts`.
+
+    Args:
+        source: name of the file, for messages.
+        strict: raise on the first row instead of collecting it.
+    """
+
+    def __init__(self, source: str = "", strict: bool = False) -> None:
+        self.source = source
+        self.strict = strict
+        self._rows: list[RejectedRow] = []
+        self.adjusted: Counter[str] = Counter()
+        """What was changed by rule -> how many rows."""
+
+    def add(
+        self,
+        reason: str,
+        lines: Any,
+        ids: Iterable[str] | None = None,
+        details: Iterable[Any] | None = None,
+    ) -> None:
+        """Add the rows at `lines` [n] for one `reason`, with their ids [n] and details [n] where known.
+
+        Raises:
+            UserError: there is one, and `strict` is on.
+        """
+        numbers = np.atleast_1d(np.asarray(lines, np.int64)).tolist()
+        texts = [""] * len(numbers) if ids is None else [str(text) for text in ids]
+        values = [""] * len(numbers) if details is None else [str(value) for value in details]
+        rows = [RejectedRow(n, reason, i, d) for n, i, d in zip(numbers, texts, values, strict=True)]
+        if self.strict and rows:
+            raise UserError(f"{self._place(min(rows))}; mend the file or leave out strict")
+        self._rows += rows
+
+    def adjust(self, what: str, lines: Any) -> None:
+        """Count rows that were changed by a rule.
+
+        Raises:
+            UserError: there is one, and `strict` is on.
+        """
+        numbers = np.atleast_1d(np.asarray(lines, np.int64))
+        if self.strict and len(numbers):
+            raise UserError(f"{self.source}, line {numbers.min()}: {what}; mend the file or leave out strict")
+        if len(numbers):
+            self.adjusted[what] += len(numbers)
+
+    def _place(self, row: RejectedRow) -> str:
+        about = f" ({', '.join(filter(None, (row.id and f'job {row.id}', row.detail)))})"
+        return f"{self.source}, line {row.line}: {row.reason}{about if about != ' ()' else ''}"
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return reason -> number of rows, the most frequent first."""
+        return dict(Counter(row.reason for row in self._rows).most_common())
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[RejectedRow]:
+        return iter(sorted(self._rows))
+
+    def summary(self) -> str:
+        """Return one line: how many, and why."""
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.counts.items())
+        return f"{len(self):,} rows rejected" + (f": {reasons}" if reasons else "")

@@ -1,0 +1,122 @@
+"""A file as blocks of whole lines: plain or gzip, told apart by content, never read whole.
+
+Raises `UserError` for what a path can be that is no readable text: missing, a folder, an archive, damaged.
+"""
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from schedrl.settings import UserError
+
+BLOCK = 1 << 23
+"""Bytes read at a time: large enough for the parser to be fast, small beside the jobs of a large trace."""
+HEAD = 1 << 16
+
+ARCHIVES = {
+    b"PK\x03\x04": "a zip archive",
+    b"BZh": "a bzip2 file",
+    b"\xfd7zXZ\x00": "an xz file",
+    b"\x28\xb5\x2f\xfd": "a zstd file",
+    b"7z\xbc\xaf": "a 7z archive",
+}
+GZIP = b"\x1f\x8b"
+
+
+class Source:
+    """A trace file.
+
+    Args:
+        path: where it is.
+        encoding: of text columns; None: UTF-8 (a byte order mark is dropped).
+
+    Raises:
+        UserError: no such file, not readable, an archive, not a gzip file after all.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], encoding: str | None = None) -> None:
+        self.path = Path(path)
+        self.encoding = encoding
+        if encoding is not None:
+            try:
+                "".encode(encoding)
+            except LookupError:
+                raise UserError(f"encoding {encoding!r} is unknown; try utf-8, gbk or latin-1") from None
+        if self.path.is_dir():
+            raise UserError(f"{self.path} is a folder; name the file in it")
+        try:
+            with self.path.open("rb") as file:
+                magic = file.read(8)
+        except OSError as error:
+            raise UserError(f"can't read {self.path}: {error.strerror}; check the path") from None
+        for start, name in ARCHIVES.items():
+            if magic.startswith(start):
+                raise UserError(f"{self.path} is {name}; unpack it first (gzip is read as it is)")
+        self._zipped = magic.startswith(GZIP)
+        self.head = next(self._raw(HEAD), b"")
+        """The first bytes, unpacked: to recognise a format by."""
+        if self.head[257:262] == b"ustar":
+            raise UserError(f"{self.path} is a tar archive; unpack it first and name the file in it")
+
+    def open(self) -> IO[bytes]:
+        """Open it for reading, unpacked."""
+        if self._zipped:
+            return gzip.open(self.path, "rb")  # type: ignore[return-value]
+        return self.path.open("rb")
+
+    def _raw(self, size: int) -> Iterator[bytes]:
+        try:
+            with self.open() as file:
+                while block := file.read(size):
+                    yield block
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise UserError(f"{self.path} is a damaged gzip file: {error}; fetch it again") from None
+        except OSError as error:
+            raise UserError(f"can't read {self.path}: {error}") from None
+
+    def blocks(self, quoted: bool = False, size: int = BLOCK) -> Iterator[bytes]:
+        """Return blocks of whole lines, the last one with or without a line end; no byte order mark.
+
+        Args:
+            quoted: a line end between double quotes belongs to the field, so don't cut there.
+            size: bytes of a block, about.
+        """
+        rest, first = b"", True
+        for raw in self._raw(size):
+            if first:
+                raw, first = raw.removeprefix(b"\xef\xbb\xbf"), False
+            block = rest + raw
+            cut = _balanced(block) if quoted and len(block) < 4 * size else block.rfind(b"\n") + 1
+            rest = block[cut:]
+            if cut:
+                yield block[:cut]
+        if rest:
+            yield rest
+
+    def text(self, block: bytes, usual: str = "utf-8") -> str:
+        """Decode what a person may read: the encoding given, else the usual one.
+
+        Raises:
+            UserError: it is in another encoding.
+        """
+        try:
+            return block.decode(self.encoding or usual)
+        except UnicodeDecodeError as error:
+            raise UserError(
+                f"{self.path} is not in {self.encoding or usual} (byte {error.start} of a block is "
+                f"{block[error.start]:#x}); give its encoding, for example gbk or latin-1"
+            ) from None
+
+
+def _balanced(block: bytes) -> int:
+    """Return the end of the last line that closes every quote before it; 0 if there is none."""
+    cut = block.rfind(b"\n") + 1
+    odd = block.count(b'"', 0, cut) % 2
+    while odd and cut:
+        before = block.rfind(b"\n", 0, cut - 1) + 1
+        odd ^= block.count(b'"', before, cut) % 2
+        cut = before
+    return cut

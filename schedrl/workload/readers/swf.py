@@ -1,0 +1,169 @@
+"""Standard Workload Format 2.2 of the Parallel Workloads Archive: one line per job, 18 fields, -1 = unknown.
+
+Format: https://www.cs.huji.ac.il/labs/parallel/workload/swf.html (Chapin et al., "Benchmarks and standards
+for the evaluation of parallel job schedulers", JSSPP 1999). Cite a log as its header asks (`Acknowledge`)
+and Feitelson, Tsafrir, Krakov, "Experience with using the Parallel Workloads Archive", JPDC 2014.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from schedrl.settings import UserError
+from schedrl.workload.readers.build import Columns, build
+from schedrl.workload.readers.recognise import Head
+from schedrl.workload.readers.rejected import Rejected
+from schedrl.workload.readers.source import Source
+from schedrl.workload.readers.table import Layout, joined, read_table
+from schedrl.workload.types import Resource, Workload
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TITLE = "Standard Workload Format 2.2 (Parallel Workloads Archive)"
+SOURCE = "https://www.cs.huji.ac.il/labs/parallel/workload/swf.html"
+OPTIONS = ("gangs",)
+
+FIELDS = (
+    *("id", "submit", "wait", "run", "allocated", "cpu_time", "used_memory", "requested", "requested_time"),
+    *("requested_memory", "status", "user", "group", "executable", "queue", "partition", "preceding_job"),
+    "think_time",
+)
+NEEDED = 5
+EXTRA = ("cpu_time", "used_memory", "requested_memory", "status", *FIELDS[12:], "allocated")
+"""Fields that are kept as they are, where any job states them."""
+PARTIAL = (2, 3, 4)
+"""States of lines that describe one execution out of several of a job."""
+LAYOUT = Layout(
+    FIELDS, frozenset(["id", "user"]), separator=None, comment=";", needed=NEEDED, encoding="latin-1"
+)
+KEY = re.compile(r"\s*([A-Za-z]\w*)\s*:(?!//)\s*(.*?)\s*$")
+NUMERIC = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?$", re.IGNORECASE)
+
+
+def recognises(head: Head) -> bool:
+    """Whether a file begins with comments of SWF or with a row of 18 numbers."""
+    if not head.lines:
+        return False
+    if head.lines[0].lstrip().startswith(";"):
+        return True
+    rows = [line.split(";")[0].split() for line in head.lines]
+    return any(len(row) == len(FIELDS) and all(map(NUMERIC.match, row)) for row in rows)
+
+
+def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bool = False) -> Workload:
+    """Read the jobs; resources are `cpu` and, where every job states it, `memory` [KB].
+
+    Processors are those requested, else those allocated; memory likewise. The estimate is the requested time;
+    one below the run time is raised to it, because it is the recorded run that is replayed.
+
+    Args:
+        source: the file.
+        rejected: collects rows that are no jobs.
+        lenient: keep the first of rows that contradict each other.
+        gangs: make every processor an instance of its own, for clusters of many machines.
+
+    Raises:
+        UserError: no usable job.
+    """
+    header = read_header(source)
+    columns = joined(
+        (_columns(table, rejected) for table in read_table(source, LAYOUT, rejected)), rejected, source
+    )
+    cpu, memory = columns.pop("cpu"), columns.pop("memory")
+    resources, demand = [Resource("cpu", "processors")], [np.ones_like(cpu) if gangs else cpu]
+    if (memory > 0).all():
+        resources.append(Resource("memory", "KB"))
+        demand.append(memory if gangs else memory * cpu)
+    extra = {name: columns.pop(name) for name in EXTRA}
+    if np.array_equal(extra["allocated"], cpu):
+        del extra["allocated"]
+    procs = header.get("MaxProcs", header.get("MaxNodes", ""))
+    capacity = [float(number[0]) if (number := re.findall(r"\d+", procs)) else np.nan]
+    return build(
+        Columns(
+            **columns,
+            demand=np.column_stack(demand),
+            instances=cpu if gangs else None,
+            resources=resources,
+            capacity=capacity + [np.nan] * (len(resources) - 1),
+            about=header,
+            extra={name: column for name, column in extra.items() if not np.isnan(column).all()},
+        ),
+        rejected,
+        lenient,
+    )
+
+
+def _columns(table: pd.DataFrame, rejected: Rejected) -> dict[str, np.ndarray]:
+    """Apply the format's own rules to some rows."""
+    partial = table["status"].isin(PARTIAL).to_numpy()
+    if partial.any():
+        rejected.add("partial_execution", table.index[partial], table["id"][partial])
+        table = table[~partial]
+    rejected.adjust("the row was short; what is missing is unknown", table.index[table["think_time"].isna()])
+    fields = {
+        name: table[name].to_numpy()
+        if name in LAYOUT.text
+        else table[name].mask(table[name] == -1, np.nan).to_numpy()
+        for name in FIELDS
+    }
+    run, asked = fields["run"], fields["requested_time"]
+    estimate = np.where(asked > 0, asked, np.nan)
+    low = estimate < run
+    rejected.adjust("the estimate was below the run time, so it is raised to it", table.index[low])
+    start = fields["submit"] + fields["wait"]
+    return {
+        "line": table.index.to_numpy(),
+        "id": fields["id"],
+        "arrival": fields["submit"],
+        "duration": run,
+        "estimate": np.where(low, run, estimate),
+        "cpu": _first_stated(fields["requested"], fields["allocated"]),
+        "memory": _first_stated(fields["requested_memory"], fields["used_memory"]),
+        "user": np.where(fields["user"] == "-1", "", fields["user"]),
+        "recorded_start": start,
+        "recorded_finish": start + run,
+    } | {name: fields[name] for name in EXTRA}
+
+
+def _first_stated(wanted: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+    chosen = np.where(wanted > 0, wanted, otherwise)
+    return np.where(chosen > 0, chosen, np.nan)
+
+
+def read_header(source: Source) -> dict[str, str]:
+    """Return key -> text of the comments before the first job; what goes on over lines is joined by them."""
+    held = re.match(rb"(?:\xef\xbb\xbf)?((?:[ \t\r]*(?:;[^\n]*)?\n)*(?:[ \t]*;[^\n]*$)?)", source.head)
+    raw = held[1] if held else b""
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        text = raw.decode("latin-1")
+    found: dict[str, str] = {}
+    last = ""
+    for line in text.split("\n"):
+        comment = line.strip().removeprefix(";")
+        match = KEY.match(comment)
+        last, words = match.groups() if match else (last, comment.strip())
+        if last and words:
+            found[last] = f"{found[last]}\n{words}" if last in found else words
+    return found
+
+
+def write_header(about: dict[str, str]) -> str:
+    """Return the comment lines that `read_header` reads.
+
+    Raises:
+        UserError: a key that is no word.
+    """
+    lines = []
+    for key, text in about.items():
+        if not re.fullmatch(r"[A-Za-z]\w*", key):
+            raise UserError(f"{key!r} can't be a key of an SWF header; use letters, digits and _")
+        first, *more = text.split("\n")
+        lines += [f"; {key}: {first}", *(f";   {words}" for words in more)]
+    return "".join(f"{line}\n" for line in lines)
