@@ -3,7 +3,7 @@
 ==============  ===================================================================================
 Name            What it gives
 ==============  ===================================================================================
-``classes``     every class of settings, by section: environments, algorithms, evaluation
+``classes``     every class of settings, by section: environments, algorithms, generators, evaluation
 ``find``        one setting by any of its names: ``find("num_nw")`` -> deeprm's ``num_job_slots``
 ``presets``     named sets of values, by section: ``--preset NAME`` on a command line
 ``GLOSSARY``    the original DeepRM's names, and earlier ports', -> ours
@@ -25,6 +25,7 @@ from schedrl import registry
 from schedrl.settings import ALIASES, LEGACY, Parser, Settings, UserError, main_guard, nearest, presets_of
 from schedrl.settings.names import canonical
 from schedrl.settings.values import describe, show
+from schedrl.workload.generators import GENERATORS
 
 __all__ = ["ALIASES", "GLOSSARY", "classes", "find", "presets"]
 
@@ -55,11 +56,12 @@ GLOSSARY = LEGACY | {
 
 
 def classes() -> dict[str, type[Settings]]:
-    """Return section -> class of settings: environments, algorithms, the others; imports their modules."""
+    """Return section -> class of settings: environments, algorithms, generators, the others; imports them."""
     found: dict[str, type[Settings]] = {}
     for kind in ("environment_settings", "algorithm_settings"):
         found |= {name: registry.get(kind, name) for name in registry.names(kind)}
-    for name, path in OTHERS.items():
+    generators = {name: path for name, path in GENERATORS.items() if name not in found}
+    for name, path in (OTHERS | generators).items():
         module, _, attribute = path.partition(":")
         found[name] = getattr(importlib.import_module(module), attribute)
     return found

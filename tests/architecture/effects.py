@@ -12,6 +12,8 @@ import numpy as np
 from schedrl.envs.deeprm.environment import DeepRMEnv
 from schedrl.envs.deeprm.settings import DeepRMSettings
 from schedrl.settings import Settings, UserError
+from schedrl.workload.generators import GENERATORS, generate, settings_of
+from schedrl.workload.generators.jobs import JobSettings
 
 
 def deeprm(settings: DeepRMSettings) -> str:
@@ -31,7 +33,22 @@ def deeprm(settings: DeepRMSettings) -> str:
     return digest.hexdigest()
 
 
-EFFECTS: dict[str, typing.Callable[[typing.Any], object]] = {"deeprm": deeprm}
+def generator(settings: Settings) -> str:
+    """Hash the jobs that a generator draws."""
+    jobs = generate(settings, 300)
+    columns = (jobs.arrival, jobs.duration, jobs.demand, jobs.estimate)
+    content = b"".join(column.tobytes() for column in columns) + repr(jobs.resources).encode()
+    return hashlib.sha256(content).hexdigest()
+
+
+INDEPENDENT = {name: settings_of(name) for name in GENERATORS if issubclass(settings_of(name), JobSettings)}
+"""The generators of independent jobs."""
+
+EFFECTS: dict[str, typing.Callable[[typing.Any], object]] = {
+    "deeprm": deeprm,
+    "uniform": generator,
+    **dict.fromkeys(INDEPENDENT, generator),
+}
 
 WITHOUT_EFFECT = {
     ("deeprm", "kernel"): "only speed: kernels agree exactly (tests/sim)",
@@ -49,6 +66,14 @@ NEEDS: dict[tuple[str, str], dict[str, object]] = {
     ("DeepRMSettings", "num_sequences"): {"sequence_length": 5},
     ("DeepRMSettings", "drop_penalty"): {"backlog_size": 2, "num_job_slots": 2},
     ("DeepRMSettings", "backlog_size"): {"num_job_slots": 2},
+    ("UniformSettings", "capacity"): {"load": 1.3},
+    ("HeavyTailSettings", "durations"): {"tail": "demand"},
+    ("HeavyTailSettings", "largest_demand"): {"tail": "demand"},
+    **{
+        (cls.__name__, name): {"load": 0.9}
+        for cls in INDEPENDENT.values()
+        for name in ("exact_load", "capacity")
+    },
 }
 """(class, setting) -> other values under which it can matter at all."""
 
@@ -80,4 +105,6 @@ def _others(kind: object, value: object) -> list[object]:
         return [*choices, value - 1, value + 1, value * 2, value / 2, value * 5, 0, 1, 3]
     if hasattr(value, "__dataclass_fields__"):
         return ["all"]
-    return [*choices, 1, 0.5, True, "none", None, (0.3,)]
+    if isinstance(value, tuple) and value != value[::-1]:
+        return [value[::-1]]
+    return [*choices, 1, 0.5, True, "none", None, (0.3,), "constant", "round", "uniform"]
