@@ -37,6 +37,28 @@ class Resource(NamedTuple):
     unit: str = "units"
 
 
+class Texts:
+    """An attribute that is an array of text; whole numbers that stand for it stay so until it is read.
+
+    A million Python strings take longer to make than the file they come from takes to read.
+    """
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return None
+        column = vars(instance)[self._name]
+        if isinstance(column, np.ndarray) and column.dtype != object:
+            column = vars(instance)[self._name] = _texts(self._name, list(map(str, column.tolist())))
+            column.flags.writeable = False
+        return column
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        vars(instance)[self._name] = value
+
+
 @dataclass(frozen=True, eq=False)
 class Workload:
     """Jobs sorted by arrival; jobs that arrive together keep the order in which they were given.
@@ -67,8 +89,9 @@ class Workload:
     """[J] time by which the job should finish; `UNKNOWN` = none."""
     user: Sequence[str] | np.ndarray | None = None
     """[J] opaque text, default empty = unknown."""
-    id: Sequence[str] | np.ndarray | None = None
-    """[J] opaque text, unique and never changed; default the number in the given order."""
+    id: Any = Texts()
+    """[J] opaque text, unique and never changed; default the number in the given order. An array of whole
+    numbers stands for their text."""
     recorded_start: np.ndarray | None = None
     """[J] start in the trace; `UNKNOWN` where it has none."""
     recorded_finish: np.ndarray | None = None
@@ -89,7 +112,7 @@ class Workload:
         if not len(self.arrival):
             raise UserError("no jobs: a workload holds at least one; check the file or the filter")
         columns = self._columns(len(resources))
-        _check_columns(columns)
+        _check_columns(columns, given=[name for name in columns if vars(self)[name] is not None])
         columns["instances"] = columns["instances"].astype(np.int64)
         extra = {name: _extra_column(name, c, len(self.arrival)) for name, c in self.extra.items()}
         arrival = columns["arrival"]
@@ -111,11 +134,15 @@ class Workload:
         columns = {}
         for name in NUMBERS:
             given = getattr(self, name)
-            columns[name] = _numbers(
-                name, np.full(count, defaults.get(name, UNKNOWN)) if given is None else given
-            )
-        columns["user"] = np.full(count, "", object) if self.user is None else _texts("user", self.user)
-        columns["id"] = _texts("id", list(map(str, range(count))) if self.id is None else self.id)
+            missing = given is None
+            columns[name] = _same(defaults.get(name, UNKNOWN), count) if missing else _numbers(name, given)
+        columns["user"] = _same("", count) if self.user is None else _texts("user", self.user)
+        ids = vars(self)["id"]
+        if ids is None:
+            columns["id"] = np.arange(count)
+        else:
+            whole = isinstance(ids, np.ndarray) and ids.dtype.kind in "iu"
+            columns["id"] = ids.copy() if whole else _texts("id", ids)
         for name, column in columns.items():
             shape = (count, num_resources) if name == "demand" else (count,)
             if column.shape != shape:
@@ -133,9 +160,9 @@ class Workload:
 
     def take(self, index: np.ndarray | slice) -> "Workload":
         """Return some of the jobs; `index` as for an array of jobs."""
-        kept = {f.name: getattr(self, f.name) for f in fields(self)}
+        kept = {f.name: vars(self)[f.name] for f in fields(self)}
         for name in (*NUMBERS, "user", "id"):
-            kept[name] = kept[name][index]
+            kept[name] = vars(self)[name][index]
         kept["extra"] = {name: column[index] for name, column in self.extra.items()}
         return Workload(**kept)
 
@@ -143,10 +170,12 @@ class Workload:
         """Tell whether both hold the same jobs, names and columns; unknown equals unknown."""
         if set(self.extra) != set(other.extra):
             return False
-        names = [f.name for f in fields(self)[:-1]]
-        mine = [getattr(self, name) for name in names] + [self.extra[k] for k in self.extra]
-        yours = [getattr(other, name) for name in names] + [other.extra[k] for k in self.extra]
-        return all(_equal(a, b) for a, b in zip(mine, yours, strict=True))
+        mine, yours = dict(vars(self)), dict(vars(other))
+        if mine["id"].dtype != yours["id"].dtype:
+            mine["id"], yours["id"] = self.id, other.id
+        pairs = [(mine[f.name], yours[f.name]) for f in fields(self)[:-1]]
+        pairs += [(self.extra[name], other.extra[name]) for name in self.extra]
+        return all(_equal(a, b) for a, b in pairs)
 
     def load(self, capacity: Sequence[float] | float | None = None, span: float | None = None) -> np.ndarray:
         """Return the work that arrives per unit of time, over the work the cluster can do. [R], 1 = 100 %.
@@ -171,11 +200,23 @@ class Workload:
         return work / (span * room)
 
 
+def _same(value: float | str, count: int) -> np.ndarray:
+    """One value for all jobs; takes no room, a million jobs have many columns that nobody filled in."""
+    return np.broadcast_to(np.array(value, object if isinstance(value, str) else np.float64), count)
+
+
 def _numbers(name: str, values: Any) -> np.ndarray:
+    if isinstance(values, np.ndarray) and values.dtype == np.float64 and _is_final(values):
+        return values
     try:
         return np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise UserError(f"{name} must be numbers: {error}") from None
+
+
+def _is_final(values: np.ndarray) -> bool:
+    """Whether nobody can change the array any more, so that it needs no copy."""
+    return not values.flags.writeable and (values.base is None or values.strides == (0,))
 
 
 def _texts(name: str, values: Iterable[str]) -> np.ndarray:
@@ -215,8 +256,8 @@ def _equal(a: Any, b: Any) -> bool:
     return np.array_equal(a, b, equal_nan=numbers)
 
 
-def _check_columns(columns: dict[str, np.ndarray]) -> None:
-    """Refuse the first job that makes no sense."""
+def _check_columns(columns: dict[str, np.ndarray], given: Sequence[str]) -> None:
+    """Refuse the first job that makes no sense; only the columns that were `given` need a look."""
     rules: list[tuple[str, Callable[[np.ndarray], Any], str]] = [
         ("arrival", lambda c: np.isfinite(c) & (c >= 0), "must be finite and 0 or more"),
         ("duration", lambda c: np.isfinite(c) & (c >= 0), "must be finite and 0 or more"),
@@ -232,6 +273,8 @@ def _check_columns(columns: dict[str, np.ndarray]) -> None:
         ("id", _first_of_its_name, "is not unique; drop the repeated job"),
     ]
     for name, good, rule in rules:
+        if name not in given:
+            continue
         wrong = np.flatnonzero(~good(columns[name]))
         if wrong.size:
             job, value = int(wrong[0]), columns[name][wrong[0]]
@@ -252,10 +295,14 @@ def _unknown_or_not_negative(column: np.ndarray) -> np.ndarray:
 
 
 def _not_empty(column: np.ndarray) -> np.ndarray:
+    if column.dtype != object:
+        return np.ones(len(column), bool)
     return np.fromiter(map(bool, map(str.strip, column.tolist())), bool, len(column))
 
 
 def _first_of_its_name(column: np.ndarray) -> np.ndarray:
+    if column.dtype != object and (column[1:] > column[:-1]).all():
+        return np.ones(len(column), bool)
     ids = column.tolist()
     if len(set(ids)) == len(ids):
         return np.ones(len(ids), bool)

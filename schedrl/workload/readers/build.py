@@ -22,7 +22,7 @@ class Columns:
     line: np.ndarray
     """[n] line numbers."""
     id: np.ndarray
-    """[n] object: text."""
+    """[n] text (dtype object), or whole numbers that stand for it."""
     arrival: np.ndarray
     duration: np.ndarray
     demand: np.ndarray
@@ -82,7 +82,7 @@ def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Worklo
         ("demand", "no_demand", lambda c: ~(c > 0).any(1)),
         ("instances", "bad_instances", lambda c: ~((c >= 1) & (c == np.rint(c)) & (c < 2**62))),
         ("priority", "not_finite", lambda c: ~np.isfinite(c)),
-        ("id", "id_missing", lambda c: np.array([not text.strip() for text in c.tolist()], bool)),
+        ("id", "id_missing", _blank),
     ]
     for name, reason, rule in rules:
         column = getattr(columns, name)
@@ -107,15 +107,26 @@ def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Worklo
             f"{rejected.source}: no jobs; {rejected.summary()}. Check the file, its format and its units"
         )
     kept = {name: value for name, value in vars(columns).items() if name != "line"}
+    for column in kept.values():
+        if isinstance(column, np.ndarray) and column.base is None:
+            column.flags.writeable = False  # so that they are taken over, not copied
     return Workload(**kept)
+
+
+def _blank(ids: np.ndarray) -> np.ndarray:
+    if ids.dtype != object:
+        return np.zeros(len(ids), bool)
+    return ~np.fromiter(map(bool, map(str.strip, ids.tolist())), bool, len(ids))
 
 
 def _drop_repeated(columns: Columns, rejected: Rejected, lenient: bool) -> None:
     """Drop repeats of an id; rows that contradict the first of it are an error, unless `lenient`."""
+    if columns.id.dtype != object and (columns.id[1:] > columns.id[:-1]).all():
+        return
     ids = columns.id.tolist()
     if len(set(ids)) == len(ids):
         return
-    first: dict[str, int] = {}
+    first: dict[Any, int] = {}
     wrong: dict[str, list[tuple[int, str]]] = {"exact_repeat": [], "conflict": []}
     for row, name in enumerate(ids):
         origin = first.setdefault(name, row)

@@ -101,7 +101,9 @@ def read(
         return _read_own(source, rejected, lenient)
     header = _header(source, 1)
     mapped = _mapping(header, map, source)
-    layout = Layout(header, frozenset(_texts(mapped)), skip=1)
+    texts = frozenset(_texts(mapped))
+    only_id = "id" in mapped and texts == {mapped["id"].column}
+    layout = Layout(header, texts, skip=1, numbered=only_id)
     columns = joined(
         (_columns(table, mapped, rejected) for table in read_table(source, layout, rejected)),
         rejected,
@@ -124,8 +126,8 @@ def _field(name: str) -> str | None:
 
 def _header(source: Source, line: int) -> list[str]:
     """Return the names in the header row, made distinct and never empty."""
-    block = next(source.blocks(quoted=True), b"")
-    text = source.text(b"\n".join(block.split(b"\n")[line - 1 : line])).removesuffix("\r")
+    head = source.head.removeprefix(b"\xef\xbb\xbf").split(b"\n", line)[line - 1 : line]
+    text = source.text(b"".join(head)).removesuffix("\r")
     names: list[str] = []
     for place, name in enumerate(next(csv.reader(io.StringIO(text)), []), 1):
         name = name.strip() or f"column {place}"
@@ -192,15 +194,10 @@ def _columns(table: pd.DataFrame, mapped: dict[str, Mapped], rejected: Rejected)
         else:
             factor = amount(name, m.unit)[0] if name not in NAMES or name in RESOURCES else 1.0
             found[name] = values * factor if factor != 1 else values
-    found.setdefault("id", _numbered(found["line"]))
+    found.setdefault("id", found["line"])
     if "duration" not in found:
         found["duration"] = found["recorded_finish"] - found["recorded_start"]
     return {name: column[~wrong] for name, column in found.items()} if wrong.any() else found
-
-
-def _numbered(lines: np.ndarray) -> np.ndarray:
-    """Name rows without an id by their lines."""
-    return np.array([str(line) for line in lines.tolist()], object)
 
 
 def _moments(texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -226,7 +223,11 @@ def _read_own(source: Source, rejected: Rejected, lenient: bool) -> Workload:
     header = _header(source, 2)
     texts = {*TEXTS, *(name for name, kind in types.items() if kind == "text")} & set(header)
     columns = joined(
-        read_table_columns(source, Layout(header, frozenset(texts), skip=2), rejected), rejected, source
+        read_table_columns(
+            source, Layout(header, frozenset(texts), skip=2, numbered=texts == {"id"}), rejected
+        ),
+        rejected,
+        source,
     )
     try:
         demand = np.column_stack([columns.pop(f"demand.{name}") for name, _ in resources])

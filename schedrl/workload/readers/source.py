@@ -89,7 +89,11 @@ class Source:
             if first:
                 raw, first = raw.removeprefix(b"\xef\xbb\xbf"), False
             block = rest + raw
-            cut = _balanced(block) if quoted and len(block) < 4 * size else block.rfind(b"\n") + 1
+            cut = (
+                _balanced(block)
+                if quoted and b'"' in block and len(block) < 4 * size
+                else block.rfind(b"\n") + 1
+            )
             rest = block[cut:]
             if cut:
                 yield block[:cut]

@@ -38,7 +38,13 @@ EXTRA = ("cpu_time", "used_memory", "requested_memory", "status", *FIELDS[12:], 
 PARTIAL = (2, 3, 4)
 """States of lines that describe one execution out of several of a job."""
 LAYOUT = Layout(
-    FIELDS, frozenset(["id", "user"]), separator=None, comment=";", needed=NEEDED, encoding="latin-1"
+    FIELDS,
+    frozenset(["id", "user"]),
+    separator=None,
+    comment=";",
+    needed=NEEDED,
+    encoding="latin-1",
+    numbered=True,
 )
 KEY = re.compile(r"\s*([A-Za-z]\w*)\s*:(?!//)\s*(.*?)\s*$")
 NUMERIC = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?$", re.IGNORECASE)
@@ -124,10 +130,19 @@ def _columns(table: pd.DataFrame, rejected: Rejected) -> dict[str, np.ndarray]:
         "estimate": np.where(low, run, estimate),
         "cpu": _first_stated(fields["requested"], fields["allocated"]),
         "memory": _first_stated(fields["requested_memory"], fields["used_memory"]),
-        "user": np.where(fields["user"] == "-1", "", fields["user"]),
+        "user": _users(fields["user"]),
         "recorded_start": start,
         "recorded_finish": start + run,
     } | {name: fields[name] for name in EXTRA}
+
+
+def _users(users: np.ndarray) -> np.ndarray:
+    """Return users as text, "" where they are not known; there are few of them, so each is made once."""
+    import pandas as pd
+
+    codes, names = pd.factorize(users)
+    texts = np.array(["" if name == -1 or name == "-1" else str(name) for name in names.tolist()], object)
+    return texts[codes]
 
 
 def _first_stated(wanted: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
