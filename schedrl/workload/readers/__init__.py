@@ -23,6 +23,12 @@ __all__ = ["FORMATS", "REASONS", "Rejected", "RejectedRow", "read_trace", "reade
 
 FORMATS = (
     "swf",
+    "alibaba2018",
+    "alibaba_gpu2020",
+    "openb",
+    "gwf",
+    "batsim",
+    "philly",
     "csv",
 )
 """Names of the formats, in the order in which an unknown file is tried; `csv`, any table, is last."""

@@ -10,6 +10,7 @@ from functools import cached_property
 from types import ModuleType
 
 from schedrl.settings import UserError
+from schedrl.workload.readers.companions import COMPANIONS
 from schedrl.workload.readers.source import Source
 from schedrl.workload.readers.table import number
 
@@ -72,13 +73,7 @@ class Head:
         )
 
 
-OTHERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (
-    (
-        lambda head: head.is_header("sn", "cpu_milli", "memory_mib", "gpu", "model"),
-        "a list of machines (Alibaba GPU 2023, OpenB)",
-        "it has no jobs; they are in openb_pod_list_*.csv",
-    ),
-)
+OTHERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (*COMPANIONS,)
 """(how it begins, what it is, what it lacks) of files that people take for job traces."""
 
 

@@ -15,6 +15,7 @@ from schedrl.settings import UserError
 REASONS = {
     "not_numeric": "a field that must be a number is none",
     "not_finite": "a number is infinite",
+    "no_object": "an entry is not the JSON object that belongs there",
     "too_few_fields": "the row ends before its last needed field",
     "too_many_fields": "the row has more fields than the format",
     "arrival_unknown": "no time of arrival",

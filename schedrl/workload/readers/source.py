@@ -56,7 +56,7 @@ class Source:
             if magic.startswith(start):
                 raise UserError(f"{self.path} is {name}; unpack it first (gzip is read as it is)")
         self._zipped = magic.startswith(GZIP)
-        self.head = next(self._raw(HEAD), b"")
+        self.head = next(self.raw(HEAD), b"")
         """The first bytes, unpacked: to recognise a format by."""
         if self.head[257:262] == b"ustar":
             raise UserError(f"{self.path} is a tar archive; unpack it first and name the file in it")
@@ -67,7 +67,8 @@ class Source:
             return gzip.open(self.path, "rb")  # type: ignore[return-value]
         return self.path.open("rb")
 
-    def _raw(self, size: int) -> Iterator[bytes]:
+    def raw(self, size: int = BLOCK) -> Iterator[bytes]:
+        """Return the bytes, unpacked, `size` at a time."""
         try:
             with self.open() as file:
                 while block := file.read(size):
@@ -85,7 +86,7 @@ class Source:
             size: bytes of a block, about.
         """
         rest, first = b"", True
-        for raw in self._raw(size):
+        for raw in self.raw(size):
             if first:
                 raw, first = raw.removeprefix(b"\xef\xbb\xbf"), False
             block = rest + raw

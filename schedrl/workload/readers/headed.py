@@ -1,0 +1,86 @@
+"""Tables of a known format: columns by their names where there is a header row, else by their places."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from schedrl.settings import UserError
+from schedrl.workload.readers.csv import _header as header_row
+from schedrl.workload.readers.recognise import Head
+from schedrl.workload.readers.rejected import Rejected
+from schedrl.workload.readers.source import Source
+from schedrl.workload.readers.table import Layout, number
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def has_row(head: Head, width: int, numbers: Collection[int], state: int, states: Collection[str]) -> bool:
+    """Whether a row has `width` fields, numbers at these places, and one of `states` at that one.
+
+    One row is enough: others may be damaged, and what is wrong with them is said where they are read.
+    """
+    return any(
+        len(row) == width and row[state] in states and all(number(row[n]) is not None for n in numbers)
+        for row in head.rows
+    )
+
+
+def headed_layout(source: Source, needed: Collection[str], text: Collection[str] = ()) -> Layout:
+    """Return the layout of a table with a header row; its columns may stand in any order, among others.
+
+    Args:
+        source: the file.
+        needed: columns without which there are no jobs.
+        text: columns that are text; so are all that are not needed.
+
+    Raises:
+        UserError: columns are missing; names them and those found.
+    """
+    header = header_row(source, 1)
+    missing = [name for name in needed if name not in header]
+    if missing:
+        raise UserError(
+            f"{source.path} lacks the columns {', '.join(missing)}; found: {', '.join(header)} "
+            "(no jobs were read). Add them, or name another format"
+        )
+    return Layout(header, frozenset(text) | (set(header) - set(needed)), skip=1)
+
+
+def fixed_layout(source: Source, columns: Sequence[str], text: Collection[str], needed: int) -> Layout:
+    """Return the layout of a table that comes without a header row, or with one that was put on.
+
+    Args:
+        source: the file.
+        columns: all of its columns, in order.
+        text: those that are text.
+        needed: leading fields of a row without which it says nothing.
+
+    Raises:
+        UserError: there is a header row, and a column is missing in it.
+    """
+    first = source.head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
+    if {columns[0], columns[1]} <= {word.strip(' "\r') for word in first.decode("latin-1").split(",")}:
+        return headed_layout(source, columns, text)
+    return Layout(columns, frozenset(text), needed=needed)
+
+
+def set_aside(table: pd.DataFrame, wrong: np.ndarray, reason: str, rejected: Rejected) -> pd.DataFrame:
+    """Reject the rows that are `wrong` [n] and return the others; `id` is a column of the table."""
+    if not wrong.any():
+        return table
+    rejected.add(reason, table.index[wrong], table["id"][wrong])
+    return table[~wrong]
+
+
+def joined_ids(*parts: pd.Series) -> np.ndarray:
+    """Return `a/b/c`, empty where a part is. [n] object."""
+    names = parts[0].to_numpy()
+    empty = names == ""
+    for part in parts[1:]:
+        empty |= (part == "").to_numpy()
+        names = names + "/" + part.to_numpy()
+    return np.where(empty, "", names)

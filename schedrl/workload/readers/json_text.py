@@ -1,0 +1,98 @@
+"""JSON as files hold it: a list read entry by entry, whatever its length; values that should be numbers."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from schedrl.settings import UserError
+from schedrl.workload.readers.source import BLOCK, Source
+from schedrl.workload.readers.table import number
+
+LONGEST = 4 * BLOCK
+"""Characters that one entry may take; what doesn't end within them is damaged."""
+BETWEEN = re.compile(r"[\s,]*")
+
+
+def text_blocks(source: Source) -> Iterator[str]:
+    """Return the text of a file in blocks, cut anywhere; UTF-8, as JSON is, unless the user names another.
+
+    Raises:
+        UserError: it is in another encoding.
+    """
+    encoding = source.encoding or "utf-8-sig"
+    decoder = codecs.getincrementaldecoder(encoding)()
+    try:
+        for block in source.raw():
+            yield decoder.decode(block)
+        yield decoder.decode(b"", final=True)
+    except UnicodeDecodeError as error:
+        raise UserError(f"{source.path} is not in {encoding} ({error.reason}); give its encoding") from None
+
+
+def whole(source: Source) -> Any:
+    """Return what a file of moderate size holds.
+
+    Raises:
+        UserError: it is no JSON.
+    """
+    try:
+        return json.loads("".join(text_blocks(source)))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{source.path} is no JSON ({error}); no jobs were read. Fetch it again") from None
+
+
+def entries(source: Source) -> Iterator[Any]:
+    """Return the entries of the list that a file holds, one after the other.
+
+    Raises:
+        UserError: it is no list, or damaged; says in which entry, counted from 1.
+    """
+    decode = json.JSONDecoder().raw_decode
+    blocks = text_blocks(source)
+    held = ""
+    while not held.strip() and (block := next(blocks, None)) is not None:
+        held = block
+    at, count = BETWEEN.match(held).end() + 1, 0  # type: ignore[union-attr]
+    if held[at - 1 : at] != "[":
+        raise UserError(f"{source.path} is no JSON list; no jobs were read. Name the file's format")
+    while True:
+        at = BETWEEN.match(held, at).end()  # type: ignore[union-attr]
+        if held.startswith("]", at):
+            return
+        try:
+            entry, at = decode(held, at)
+        except (ValueError, RecursionError) as error:
+            more = next(blocks, None)
+            if more is None or len(held) - at > LONGEST or isinstance(error, RecursionError):
+                raise UserError(
+                    f"{source.path}: entry {count + 1} of its list is damaged or cut off ({error}); "
+                    "fetch the file again"
+                ) from None
+            held, at = held[at:] + more, 0
+            continue
+        count += 1
+        yield entry
+
+
+def json_number(value: Any) -> float | None:
+    """Return the number that a value states, NaN if it states none, None if it is something else."""
+    if value is None:
+        return math.nan
+    if isinstance(value, str):
+        return number(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def json_text(value: Any) -> str:
+    """Return text as it is, a whole number as its digits, and "" for all else."""
+    return value if isinstance(value, str) else str(value) if type(value) is int else ""
