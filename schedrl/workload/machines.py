@@ -71,10 +71,7 @@ def read_machines(path: str | os.PathLike[str], encoding: str | None = None) -> 
         raise UserError(f"{path} is empty: no machines; check that it was fetched whole")
     layout = headed_layout(source, ("sn", *AMOUNTS, "model"), text=("sn", "model"))
     columns = joined(
-        (
-            {name: table[name].to_numpy() for name in layout.columns}
-            for table in read_table(source, layout, rejected)
-        ),
+        ({name: table[name].to_numpy() for name in table} for table in read_table(source, layout, rejected)),
         rejected,
         source,
     )

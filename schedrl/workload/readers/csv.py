@@ -99,11 +99,12 @@ def read(
     """
     if source.head.removeprefix(b"\xef\xbb\xbf").startswith(MARK.encode()):
         return _read_own(source, rejected, lenient)
-    header = _header(source, 1)
+    header = header_row(source)
     mapped = _mapping(header, map, source)
     texts = frozenset(_texts(mapped))
     only_id = "id" in mapped and texts == {mapped["id"].column}
-    layout = Layout(header, texts, skip=1, numbered=only_id)
+    unread = frozenset(header) - {m.column for m in mapped.values()}
+    layout = Layout(header, texts, unread, skip=1, numbered=only_id)
     columns = joined(
         (_columns(table, mapped, rejected) for table in read_table(source, layout, rejected)),
         rejected,
@@ -124,7 +125,7 @@ def _field(name: str) -> str | None:
     return next((field for field, names in NAMES.items() if plain in names), None)
 
 
-def _header(source: Source, line: int) -> list[str]:
+def header_row(source: Source, line: int = 1) -> list[str]:
     """Return the names in the header row, made distinct and never empty."""
     head = source.head.removeprefix(b"\xef\xbb\xbf").split(b"\n", line)[line - 1 : line]
     text = source.text(b"".join(head)).removesuffix("\r")
@@ -220,7 +221,7 @@ def _read_own(source: Source, rejected: Rejected, lenient: bool) -> Workload:
         unit, about, types = held["time_unit"], held["about"], dict(held["extra"])
     except (ValueError, KeyError, TypeError) as error:
         raise UserError(f"{source.path}, line 1: damaged metadata ({error}); write the file anew") from None
-    header = _header(source, 2)
+    header = header_row(source, 2)
     texts = {*TEXTS, *(name for name, kind in types.items() if kind == "text")} & set(header)
     columns = joined(
         read_table_columns(

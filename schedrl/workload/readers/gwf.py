@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from schedrl.workload.readers.build import Columns, build
-from schedrl.workload.readers.csv import _header as header_row
+from schedrl.workload.readers.csv import header_row
 from schedrl.workload.readers.headed import headed_layout
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
@@ -46,9 +46,6 @@ FIELDS = (
     *("ReqResources", "VOID", "ProjectID"),
 )
 NUMBERS = ("SubmitTime", "WaitTime", "RunTime", "NProcs", "ReqNProcs", "ReqTime")
-FLAT = Layout(
-    FIELDS, frozenset(FIELDS) - set(NUMBERS), separator=None, comment="#", needed=5, encoding="latin-1"
-)
 WORKFLOW = ("JobID", "SubmitTime", "RunTime", "NProcs", "ReqNProcs")
 EXTRA = {
     "WorkflowID": "workflow",
@@ -62,6 +59,16 @@ EXTRA = {
     "JobStructureParams": "structure_id",
 }
 """Column -> name of the extra column, where any job states it."""
+TEXT = frozenset(["JobID", "UserID", *EXTRA])
+FLAT = Layout(
+    FIELDS,
+    TEXT & set(FIELDS),
+    frozenset(FIELDS) - TEXT - set(NUMBERS),
+    separator=None,
+    comment="#",
+    needed=5,
+    encoding="latin-1",
+)
 
 
 def recognises(head: Head) -> bool:
@@ -85,8 +92,8 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bo
     Raises:
         UserError: a column is missing, or no usable job.
     """
-    workflows = not {"JobID", "SubmitTime", "RunTime"}.isdisjoint(header_row(source, 1))
-    layout = headed_layout(source, WORKFLOW, text=["JobID"]) if workflows else FLAT
+    workflows = not {"JobID", "SubmitTime", "RunTime"}.isdisjoint(header_row(source))
+    layout = headed_layout(source, WORKFLOW, text=["JobID", *EXTRA]) if workflows else FLAT
     columns = joined(
         (_columns(table, rejected) for table in read_table(source, layout, rejected)), rejected, source
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from schedrl.settings import UserError
-from schedrl.workload.readers.csv import _header as header_row
+from schedrl.workload.readers.csv import header_row
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.readers.source import Source
@@ -35,19 +35,20 @@ def headed_layout(source: Source, needed: Collection[str], text: Collection[str]
     Args:
         source: the file.
         needed: columns without which there are no jobs.
-        text: columns that are text; so are all that are not needed.
+        text: columns that are text, needed or not; others are not read.
 
     Raises:
         UserError: columns are missing; names them and those found.
     """
-    header = header_row(source, 1)
+    header = header_row(source)
     missing = [name for name in needed if name not in header]
     if missing:
         raise UserError(
             f"{source.path} lacks the columns {', '.join(missing)}; found: {', '.join(header)} "
             "(no jobs were read). Add them, or name another format"
         )
-    return Layout(header, frozenset(text) | (set(header) - set(needed)), skip=1)
+    kept = frozenset(text) & set(header)
+    return Layout(header, kept, frozenset(header) - kept - set(needed), skip=1)
 
 
 def fixed_layout(source: Source, columns: Sequence[str], text: Collection[str], needed: int) -> Layout:

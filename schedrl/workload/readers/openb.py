@@ -59,7 +59,7 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False) -> Worklo
     Raises:
         UserError: a column is missing, or no usable job.
     """
-    layout = headed_layout(source, NEEDED, text=["name"])
+    layout = headed_layout(source, NEEDED, text=["name", *EXTRA])
     columns = joined(
         (_columns(table, rejected) for table in read_table(source, layout, rejected)), rejected, source
     )

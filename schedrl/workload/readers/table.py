@@ -38,6 +38,8 @@ class Layout:
     """Names in the file's order."""
     text: frozenset[str] = frozenset()
     """Those that are text; the others are numbers."""
+    unread: frozenset[str] = frozenset()
+    """Those that nothing is read from, so that anything may stand there; they aren't in the table."""
     separator: str | None = ","
     """Between fields; None: any white space."""
     comment: str | None = None
@@ -55,6 +57,11 @@ class Layout:
     def quoted(self) -> bool:
         """Whether a field may hold separators and line ends between double quotes."""
         return self.separator is not None
+
+    @property
+    def numbers(self) -> list[str]:
+        """Columns that must be numbers."""
+        return [name for name in self.columns if name not in self.text and name not in self.unread]
 
 
 def read_table(source: Source, layout: Layout, rejected: Rejected) -> Iterator[pd.DataFrame]:
@@ -91,12 +98,12 @@ def _fast(source: Source, block: bytes, layout: Layout, first: int, newlines: in
     if table is None or not isinstance(table.index, pd.RangeIndex):  # a row was longer than the first one
         return None
     lines = _lines(block, len(table), layout, first, newlines)
-    if lines is None or table[layout.columns[layout.needed - 1]].isna().any():
+    if lines is None or (layout.needed > 1 and table[layout.columns[layout.needed - 1]].isna().any()):
         return None
-    numbers = [name for name in layout.columns if name not in layout.text]
-    if any(kind.kind not in "iuf" for kind in table.dtypes[numbers]):
+    if any(kind.kind not in "iuf" for kind in table.dtypes[layout.numbers]):
         return None
-    table = table.astype(dict.fromkeys(numbers, np.float64), copy=False)
+    table = table.drop(columns=list(layout.unread))
+    table = table.astype(dict.fromkeys(layout.numbers, np.float64))
     table.index = pd.Index(lines)
     if numbered:
         return table
@@ -139,10 +146,9 @@ def _parsed(source: Source, block: bytes, layout: Layout, *, as_numbers: bool) -
 
     text: dict[str, Any] = {}
     if layout.text and not as_numbers:
-        numbers = [name for name in layout.columns if name not in layout.text]
         text = {
             "dtype": dict.fromkeys(layout.text, object),
-            "na_values": {name: list(MISSING) for name in numbers},
+            "na_values": {name: list(MISSING) for name in layout.numbers},
             "keep_default_na": False,
         }
     try:
@@ -191,6 +197,7 @@ def _slow(text: str, layout: Layout, first: int, rejected: Rejected) -> pd.DataF
         {
             name: pd.Series(column, dtype=object if name in layout.text else np.float64)
             for name, column in columns.items()
+            if name not in layout.unread
         }
     )
     table.index = pd.Index(lines, dtype=np.int64)
@@ -225,7 +232,7 @@ def _values(fields: list[str], layout: Layout) -> tuple[list[Any], str, str]:
         return [], "too_many_fields", f"{len(fields)} fields, {len(layout.columns)} expected"
     values: list[Any] = []
     for name, field in zip(layout.columns, fields, strict=False):
-        value = field if name in layout.text else number(field)
+        value = field if name in layout.text or name in layout.unread else number(field)
         if value is None:
             return [], "not_numeric", f"{name} is {field.strip()!r}"
         values.append(value)
