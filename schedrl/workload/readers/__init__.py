@@ -29,6 +29,10 @@ FORMATS = (
     "gwf",
     "batsim",
     "philly",
+    "google2011",
+    "google2019",
+    "azure2019",
+    "azure2020",
     "csv",
 )
 """Names of the formats, in the order in which an unknown file is tried; `csv`, any table, is last."""

@@ -67,7 +67,7 @@ FLAT = Layout(
     separator=None,
     comment="#",
     needed=5,
-    encoding="latin-1",
+    encodings=("utf-8", "latin-1"),
 )
 
 

@@ -6,8 +6,10 @@ import codecs
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from schedrl.settings import UserError
 from schedrl.workload.readers.source import BLOCK, Source
@@ -91,6 +93,13 @@ def json_number(value: Any) -> float | None:
         return float(value)
     except OverflowError:
         return math.inf
+
+
+def json_numbers(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers [n] that values state, NaN for none, and which are something else [n]."""
+    stated = list(map(json_number, values))
+    wrong = np.array([value is None for value in stated], bool)
+    return np.array(stated, np.float64), wrong
 
 
 def json_text(value: Any) -> str:

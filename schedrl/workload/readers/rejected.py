@@ -31,6 +31,7 @@ REASONS = {
     "partial_execution": "a part of a job (SWF status 2, 3, 4), not a job",
     "pre_trace": "it was there before the record began, so its arrival is not known",
     "unfinished": "it was still running when the record ended, so its run time is not known",
+    "alloc_set": "it holds room for jobs, and is none (Google 2019)",
     "too_large": "it does not fit the cluster",
 }
 """reason -> what it means. Readers may have reasons of their own: `Rejected.explain`."""

@@ -6,7 +6,7 @@ Raises `UserError` for what a path can be that is no readable text: missing, a f
 import gzip
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -42,9 +42,13 @@ class Source:
         self.encoding = encoding
         if encoding is not None:
             try:
-                "".encode(encoding)
-            except LookupError:
+                plain = '\n,;" 0'.encode(encoding) == b'\n,;" 0'
+            except (LookupError, ValueError):
                 raise UserError(f"encoding {encoding!r} is unknown; try utf-8, gbk or latin-1") from None
+            if not plain:
+                raise UserError(
+                    f"encoding {encoding!r} can't be read line by line; convert the file to utf-8"
+                )
         if self.path.is_dir():
             raise UserError(f"{self.path} is a folder; name the file in it")
         try:
@@ -55,7 +59,8 @@ class Source:
         for start, name in ARCHIVES.items():
             if magic.startswith(start):
                 raise UserError(f"{self.path} is {name}; unpack it first (gzip is read as it is)")
-        self._zipped = magic.startswith(GZIP)
+        self.zipped = magic.startswith(GZIP)
+        """Whether it is packed by gzip."""
         self.head = next(self.raw(HEAD), b"")
         """The first bytes, unpacked: to recognise a format by."""
         if self.head[257:262] == b"ustar":
@@ -63,7 +68,7 @@ class Source:
 
     def open(self) -> IO[bytes]:
         """Open it for reading, unpacked."""
-        if self._zipped:
+        if self.zipped:
             return gzip.open(self.path, "rb")  # type: ignore[return-value]
         return self.path.open("rb")
 
@@ -81,14 +86,19 @@ class Source:
     def blocks(self, quoted: bool = False, size: int = BLOCK) -> Iterator[bytes]:
         """Return blocks of whole lines, the last one with or without a line end; no byte order mark.
 
+        Lines that end with a carriage return only, as of old, end with a line feed here.
+
         Args:
             quoted: a line end between double quotes belongs to the field, so don't cut there.
             size: bytes of a block, about.
         """
         rest, first = b"", True
+        only_returns = b"\r" in self.head and b"\n" not in self.head
         for raw in self.raw(size):
             if first:
                 raw, first = raw.removeprefix(b"\xef\xbb\xbf"), False
+            if only_returns:
+                raw = raw.replace(b"\r", b"\n")
             block = rest + raw
             cut = (
                 _balanced(block)
@@ -101,18 +111,31 @@ class Source:
         if rest:
             yield rest
 
-    def text(self, block: bytes, usual: str = "utf-8") -> str:
-        """Decode what a person may read: the encoding given, else the usual one.
+    def encoding_of(self, block: bytes, usual: Sequence[str] = ("utf-8",)) -> str:
+        """Return the encoding given, else the first of the usual ones that `block` is in, else their last."""
+        if self.encoding or len(usual) == 1 or block.isascii():
+            return self.encoding or usual[0]
+        for encoding in usual[:-1]:
+            try:
+                block.decode(encoding)
+            except UnicodeError:
+                continue
+            return encoding
+        return usual[-1]
+
+    def text(self, block: bytes, usual: Sequence[str] = ("utf-8",)) -> str:
+        """Decode what a person may read.
 
         Raises:
             UserError: it is in another encoding.
         """
+        encoding = self.encoding_of(block, usual)
         try:
-            return block.decode(self.encoding or usual)
-        except UnicodeDecodeError as error:
+            return block.decode(encoding)
+        except UnicodeError as error:
             raise UserError(
-                f"{self.path} is not in {self.encoding or usual} (byte {error.start} of a block is "
-                f"{block[error.start]:#x}); give its encoding, for example gbk or latin-1"
+                f"{self.path} is not in {encoding} ({str(error)[-60:]}); give its encoding, such as gbk or "
+                "latin-1"
             ) from None
 
 

@@ -43,7 +43,7 @@ LAYOUT = Layout(
     separator=None,
     comment=";",
     needed=NEEDED,
-    encoding="latin-1",
+    encodings=("utf-8", "latin-1"),
     numbered=True,
 )
 KEY = re.compile(r"\s*([A-Za-z]\w*)\s*:(?!//)\s*(.*?)\s*$")

@@ -44,8 +44,8 @@ class Layout:
     """Between fields; None: any white space."""
     comment: str | None = None
     """From this sign on a line is a comment; only where white space separates."""
-    encoding: str = "utf-8"
-    """Of text, unless the user names one."""
+    encodings: Sequence[str] = ("utf-8",)
+    """Of text, unless the user names one: the first that a block is in."""
     needed: int = 1
     """Leading fields without which a row says nothing."""
     skip: int = 0
@@ -79,7 +79,7 @@ def read_table(source: Source, layout: Layout, rejected: Rejected) -> Iterator[p
         if block.strip():
             table = _fast(source, block, layout, line, newlines)
             if table is None:
-                table = _slow(source.text(block, layout.encoding), layout, line, rejected)
+                table = _slow(source.text(block, layout.encodings), layout, line, rejected)
             if len(table):
                 yield table
         line += newlines
@@ -160,7 +160,7 @@ def _parsed(source: Source, block: bytes, layout: Layout, *, as_numbers: bool) -
             skipinitialspace=b" " in block,  # takes as long again as all the rest
             comment=layout.comment,
             quoting=csv.QUOTE_MINIMAL if layout.quoted else csv.QUOTE_NONE,
-            encoding=source.encoding or layout.encoding,
+            encoding=source.encoding_of(block, layout.encodings),
             low_memory=False,
             **text,
             **({} if pd.__version__ >= "3.1" else {"float_precision": "round_trip"}),
@@ -211,8 +211,7 @@ def _rows(text: str, layout: Layout, first: int) -> Iterator[tuple[int, list[str
             if fields := words.split(layout.comment or "\n")[0].split():
                 yield line, fields
         return
-    kept = io.StringIO(text.replace("\0", "\ufffd"), newline="")
-    reader = csv.reader(kept, delimiter=layout.separator, skipinitialspace=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=layout.separator, skipinitialspace=True)
     start = 0
     while True:
         try:
