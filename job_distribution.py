@@ -2,22 +2,35 @@
 
 | name               | what it gives                                           | when to use                |
 |--------------------|---------------------------------------------------------|----------------------------|
-| `workload`         | a `Workload` of a named distribution and load           | one list of jobs           |
-| `Workload`         | jobs as validated, read-only arrays, sorted by arrival  | to bring jobs of your own  |
+| `workload`         | a `Workload` of a named generator and load              | one list of jobs           |
+| `read_trace`       | the jobs of a file, and the rows that are none          | jobs of your own           |
+| `write_trace`      | a file of jobs, CSV or SWF                              | to pass them on            |
+| `describe`         | load, sizes, percentiles, rejected rows, as a dict      | to see what you have       |
+| `transform`        | window, sample, scale, split, fit to a cluster          | between the two            |
+| `Workload`         | jobs as validated, read-only arrays, sorted by arrival  | to bring arrays            |
 | `Resource`         | name and unit of a resource                             | with `Workload`            |
 | `UNKNOWN`          | marks a time that is not known                          | with `Workload`            |
-| `DISTRIBUTIONS`    | the names that `workload` takes                         | to list them               |
+| `Rejected`         | rows that are no jobs: line, reason, counts             | comes from `read_trace`    |
+| `GENERATORS`       | the names that `workload` takes                         | to list them               |
+| `FORMATS`          | the names of trace formats                              | with `read_trace`          |
 | `DeepRMJobs`       | settings of DeepRM's jobs: sizes, arrivals, load        | to change them             |
 | `SequenceStream`   | numbered job sequences, as many as you like             | train, choose, claim       |
 | `FAMILIES`         | the three disjoint families: train, validation, test    | with `SequenceStream`      |
 | `legacy_sequences` | the original DeepRM's jobs, same seed, same jobs        | compare with old results   |
 
-`python job_distribution.py` prints a short tour; `python job_distribution.py --help` lists the settings.
+On the command line (`--help` after each lists its flags):
+
+    python job_distribution.py                                a short tour
+    python job_distribution.py inspect FILE [--plot out.png]  what is in a trace, and what was rejected
+    python job_distribution.py generate --distribution bursty --load 0.9 --num_jobs 10000 --out jobs.csv
+    python job_distribution.py convert A B                    another format; window, split, sample, load
 """
+
+import sys
 
 import numpy as np
 
-from schedrl.settings import Parser, UserError, add_arguments, main_guard, one_of, resolve
+from schedrl.settings import Parser, main_guard, one_of, peek
 from schedrl.workload import (
     FAMILIES,
     UNKNOWN,
@@ -26,25 +39,32 @@ from schedrl.workload import (
     SequenceStream,
     Workload,
     legacy_sequences,
+    transform,
 )
+from schedrl.workload.description import describe
+from schedrl.workload.generators import GENERATORS, generate, settings_of
+from schedrl.workload.readers import FORMATS, Rejected, read_trace
+from schedrl.workload.writers import write_trace
 
 __all__ = [
-    "DISTRIBUTIONS",
     "FAMILIES",
+    "FORMATS",
+    "GENERATORS",
     "UNKNOWN",
     "DeepRMJobs",
+    "Rejected",
     "Resource",
     "SequenceStream",
     "Workload",
+    "describe",
     "legacy_sequences",
+    "read_trace",
+    "transform",
     "workload",
+    "write_trace",
 ]
 
-DISTRIBUTIONS = {
-    "deeprm": "the paper's jobs, the same as bimodal",
-    "bimodal": "80 % short and 20 % long jobs, each with a dominant resource (HotNets 2016, section 4.1)",
-    "uniform": "durations and demands uniform from 1 (the original's normal_dist)",
-}
+COMMANDS = ("inspect", "generate", "convert")
 
 
 def workload(
@@ -55,58 +75,70 @@ def workload(
     family: str = "train",
     **settings: object,
 ) -> Workload:
-    """Generate jobs of a named distribution.
-
-    They are the sequences of `SequenceStream(..., seed, family)` one after the other, cut after `num_jobs`.
+    """Generate jobs by name.
 
     Args:
-        name: one of `DISTRIBUTIONS`.
-        load: wanted load of the busiest resource, 1 = 100 %; None: as `arrival_rate` gives.
+        name: one of `GENERATORS` ("bimodal" is another name of "deeprm").
+        load: wanted load of the busiest resource, 1 = 100 %; None: as the generator's own rate gives.
         num_jobs: number of jobs J, at least 1.
         seed: 0 or more; the same call gives the same jobs.
-        family: one of `FAMILIES`.
-        **settings: fields of `DeepRMJobs`, for example `arrival_rate`, `capacity`, `max_job_duration`.
+        family: one of `FAMILIES`, which never share a job.
+        **settings: of that generator, for example `arrival_rate`, `capacity`, `durations`
+            (`python job_distribution.py generate --distribution NAME --help` lists them).
 
     Raises:
         UserError: an unknown name or setting, or a value out of range.
     """
-    name = one_of("distribution", name, DISTRIBUTIONS)
-    distribution = "bimodal" if name == "deeprm" else name
-    jobs = DeepRMJobs.from_dict({**settings, "distribution": distribution, "load": load, "num_sequences": 0})
-    if num_jobs < 1:
-        raise UserError(f"num_jobs is {num_jobs}; it must be at least 1")
-    arrival, duration, demand = SequenceStream(jobs, seed, family).first_jobs(num_jobs)
-    resources = [Resource(f"resource {number}") for number in range(jobs.num_resources)]
-    return Workload(arrival, duration, demand, resources)
+    name = "deeprm" if name == "bimodal" else name
+    chosen = settings_of(name)
+    given = settings if load is None else {**settings, "load": load}
+    return generate(chosen.from_dict(given), num_jobs, seed, family)
 
 
 def _percent(load: np.ndarray) -> str:
     return ", ".join(f"{100 * value:.0f} %" for value in load)
 
 
-@main_guard
-def main(argv: list[str] | None = None) -> int:
-    """Print the tour: the expected load, that of a sample, and its first jobs."""
-    parser = Parser(description="Show the jobs of a distribution: load per resource and a sample.")
-    parser.add_argument("--num_jobs", type=int, default=10_000, help="size of the sample (default: 10000)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the sample (default: 0)")
-    add_arguments(parser, DeepRMJobs)
-    args = parser.parse_args(argv)
-    jobs = resolve([DeepRMJobs], args)[DeepRMJobs]
-    given = {name: value for name, value in jobs.to_dict().items() if name not in ("distribution", "load")}
-    sample = workload(jobs.distribution, jobs.load, args.num_jobs, args.seed, **given)
-    print(f"{jobs.distribution}: {DISTRIBUTIONS[jobs.distribution]}")
+def tour() -> int:
+    """Print what the paper's jobs look like, and which other sources there are."""
+    jobs = DeepRMJobs(load=1.3)
+    sample = workload("deeprm", 1.3, 10_000)
+    print("deeprm: 80 % short and 20 % long jobs, each with a dominant resource (HotNets 2016, section 4.1)")
     print(f"a job arrives in a step with probability {jobs.rate():.3f}")
     print(f"load per resource, expected:             {_percent(jobs.expected_load())}")
     print(f"load per resource, sample of {len(sample)} jobs: {_percent(sample.load(jobs.capacities))}\n")
     print("  job  arrival  duration  demand")
-    for number in range(min(10, len(sample))):
+    for number in range(8):
         demand = "  ".join(f"{units:2.0f}" for units in sample.demand[number])
         arrival, duration = sample.arrival[number], sample.duration[number]
         print(f"{number:5d}  {arrival:7.0f}  {duration:8.0f}  {demand}")
-    print("\nOther distributions:", ", ".join(f"--distribution {name}" for name in ("bimodal", "uniform")))
-    print("The same from Python: job_distribution.workload('deeprm', load=1.3, num_jobs=1000, seed=0)")
+    print("\nThe same from Python: job_distribution.workload('deeprm', load=1.3, num_jobs=10000)")
+    print(f"Generators (generate --distribution NAME): {', '.join(GENERATORS)}")
+    print(f"Trace formats (inspect FILE):              {', '.join(FORMATS)}")
+    print("Commands: inspect FILE, generate, convert A B; each has --help")
     return 0
+
+
+@main_guard
+def main(argv: list[str] | None = None) -> int:
+    """Run a command, or the tour."""
+    argv = sys.argv[1:] if argv is None else list(argv)
+    if not argv:
+        return tour()
+    if argv[0].startswith("-"):
+        parser = Parser(prog="job_distribution.py", description=__doc__.partition("On the command line")[2])
+        parser.add_argument("command", choices=COMMANDS, help="what to do")
+        parser.parse_args(argv)
+    from schedrl.workload.command import convert, generate, inspect
+
+    command = one_of("command", argv[0], COMMANDS)
+    parser = Parser(prog=f"job_distribution.py {command}")
+    if command == "generate":
+        generate.add_flags(parser, peek(argv[1:], distribution="deeprm").distribution)
+        return generate.run(parser.parse_args(argv[1:]))
+    module = {"inspect": inspect, "convert": convert}[command]
+    module.add_flags(parser)
+    return module.run(parser.parse_args(argv[1:]))
 
 
 if __name__ == "__main__":

@@ -166,6 +166,10 @@ class Workload:
         kept["extra"] = {name: column[index] for name, column in self.extra.items()}
         return Workload(**kept)
 
+    def on(self, capacity: Sequence[float] | np.ndarray) -> "Workload":
+        """Return the same jobs with another `capacity` [R]."""
+        return Workload(**{f.name: vars(self)[f.name] for f in fields(self)} | {"capacity": capacity})
+
     def same_as(self, other: "Workload") -> bool:
         """Tell whether both hold the same jobs, names and columns; unknown equals unknown."""
         if set(self.extra) != set(other.extra):
@@ -177,7 +181,9 @@ class Workload:
         pairs += [(self.extra[name], other.extra[name]) for name in self.extra]
         return all(_equal(a, b) for a, b in pairs)
 
-    def load(self, capacity: Sequence[float] | float | None = None, span: float | None = None) -> np.ndarray:
+    def load(
+        self, capacity: Sequence[float] | np.ndarray | float | None = None, span: float | None = None
+    ) -> np.ndarray:
         """Return the work that arrives per unit of time, over the work the cluster can do. [R], 1 = 100 %.
 
         Args:

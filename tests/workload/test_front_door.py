@@ -62,14 +62,15 @@ def test_refused(arguments, message):
 
 
 def test_tour(capsys):
-    assert job_distribution.main(["--load", "1.3", "--num_jobs", "2000"]) == 0
+    assert job_distribution.main([]) == 0
     shown = capsys.readouterr().out
     assert "expected:             130 %, 130 %" in shown
     assert len(shown.splitlines()) < 25
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--load", "99"], ["--lod", "1"], ["--num_jobs", "0"], ["--seed", "-1"]]
+    "arguments",
+    [["generate", "--load", "99"], ["generate", "--lod", "1"], ["generate", "--seed", "-1"], ["--load", "1"]],
 )
 def test_bad_input_is_one_line_and_exit_code_2(root, arguments):
     command = [sys.executable, "job_distribution.py", *arguments]

@@ -119,4 +119,4 @@ class JobSettings(Settings):
         else:
             arrival = clock.real(even)
         resources = [Resource(name, UNITS.get(name, "units")) for name in self.resources]
-        return Workload(arrival, duration, demand, resources, "second", estimate)
+        return Workload(arrival, duration, demand, resources, "s", estimate, capacity=self.capacity)

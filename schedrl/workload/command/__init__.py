@@ -1,0 +1,1 @@
+"""The commands of `job_distribution.py`: inspect, generate, convert; one file each. No TensorFlow."""

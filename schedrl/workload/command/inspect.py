@@ -1,0 +1,100 @@
+"""`job_distribution.py inspect FILE`: what is in it, and what is not and why."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from schedrl.settings import Parser, whole_number
+from schedrl.workload.command.reading import add_reading, read_given, rejected_lines
+from schedrl.workload.description import describe
+from schedrl.workload.readers import REASONS
+
+SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def add_flags(parser: Parser) -> None:
+    """Add the flags of this command."""
+    parser.add_argument("file", metavar="FILE", help="a trace in any known format, plain or gzip")
+    add_reading(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON, every rejected row in it")
+    parser.add_argument(
+        "--plot", metavar="OUT.png", help="draw arrivals, sizes, durations and hours of the day"
+    )
+    parser.add_argument(
+        "--show_rejected",
+        type=whole_number(0),
+        default=3,
+        metavar="N",
+        help="rows of each reason (default 3)",
+    )
+
+
+def run(args: Any) -> int:
+    """Read and report."""
+    workload, rejected = read_given(args)
+    figures = describe(workload, rejected)
+    if args.plot:
+        from schedrl.workload.command.picture import draw
+
+        draw(workload, args.plot, str(args.file))
+    if args.json:
+        rows = [row._asdict() for row in rejected]
+        print(
+            json.dumps(
+                {"file": str(args.file)} | figures | {"rejected_rows": rows}, allow_nan=False, indent=1
+            )
+        )
+        return 0
+    print("\n".join(report(figures)))
+    for line in rejected_lines(rejected, args.show_rejected):
+        print(line)
+    if rejected.counts:
+        print("\n".join(f"  {name}: {REASONS[name]}" for name in rejected.counts if name in REASONS))
+    if args.plot:
+        print(f"drawn: {args.plot}")
+    return 0
+
+
+def report(figures: dict[str, Any]) -> list[str]:
+    """Return the lines that a person reads."""
+    unit = figures["time_unit"]
+    lines = [
+        f"{figures['jobs']:,} jobs over {_time(figures['span'], unit)} (first to last arrival), "
+        f"{figures['users'] or 'no'} users, {figures['with_estimate']:,} with an estimate, "
+        f"{figures['gangs']:,} gangs",
+        "",
+    ]
+    for name, resource_unit in figures["resources"].items():
+        load, capacity = figures["load"][name], figures["capacity"][name]
+        work = figures["work_per_time"][name]
+        busy = "not defined" if work is None else f"{work:,.4g} {resource_unit} busy on average"
+        known = (
+            "capacity not known" if load is None else f"load {load:.1%} of {capacity:,.6g} {resource_unit}"
+        )
+        lines.append(f"{name:10}{known}; {busy}")
+    names = {"duration": f"duration [{unit}]", "inter_arrival": f"inter-arrival [{unit}]"}
+    names |= {f"demand.{name}": f"{name} [{text}]" for name, text in figures["resources"].items()}
+    header = ("mean", "cv", "min", "p50", "p90", "p99", "max")
+    lines += ["", f"{'':26}" + "".join(f"{title:>11}" for title in header)]
+    for name, row in figures["statistics"].items():
+        if row["count"] and not (name == "instances" and row["max"] == 1):
+            label = names.get(name, name.replace("_", " "))
+            lines.append(f"{label:26}" + "".join(f"{_short(row[title]):>11}" for title in header))
+    return [*lines, ""]
+
+
+def _short(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _time(span: float, unit: str) -> str:
+    if unit not in SECONDS:
+        return f"{span:,.0f} {unit}s"
+    seconds = span * SECONDS[unit]
+    for name, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if seconds >= 2 * length:
+            return f"{seconds / length:,.1f} {name}"
+    return f"{seconds:,.6g} seconds"

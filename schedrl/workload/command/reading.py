@@ -1,0 +1,65 @@
+"""The flags by which every command reads a file, and what they mean."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import numpy as np
+
+from schedrl.settings import Parser, UserError, one_of
+from schedrl.workload.readers import FORMATS, Rejected, read_trace
+from schedrl.workload.readers.csv import parse_map
+from schedrl.workload.types import Workload
+
+
+def add_reading(parser: Parser) -> None:
+    """Add the flags."""
+    add = parser.add_argument
+    add("--format", metavar="NAME", help=f"of FILE; default: by its content. One of {', '.join(FORMATS)}")
+    add("--map", metavar="MAP", help="columns of a CSV: arrival=submit_ms[ms],duration=run_s,cpu=cores,...")
+    add("--option", metavar="NAME=VALUE", action="append", default=[], help="what that format's reader takes")
+    add("--encoding", help="of text, for example gbk (default: the format's usual one)")
+    add("--strict", action="store_true", help="any row that is rejected or mended is an error")
+    add("--lenient", action="store_true", help="of rows that contradict each other keep the first")
+    add("--capacity", metavar="C", help="of the cluster, where FILE does not say: cpu=256,memory=1024")
+
+
+def read_given(args: argparse.Namespace) -> tuple[Workload, Rejected]:
+    """Read the file that a command line names; `--capacity` is laid over what the file says."""
+    options: dict[str, Any] = {"map": args.map} if args.map else {}
+    for text in args.option:
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise UserError(f"--option is {text!r}; write NAME=VALUE")
+        options[name.strip()] = {"true": True, "false": False}.get(value.strip().lower(), value.strip())
+    given = {"strict": args.strict, "lenient": args.lenient, "encoding": args.encoding}
+    workload, rejected = read_trace(args.file, args.format, **given, **options)
+    if args.capacity:
+        workload = workload.on(capacity_of(args.capacity, workload))
+    return workload, rejected
+
+
+def capacity_of(text: str, workload: Workload) -> np.ndarray:
+    """Return [R] amounts from `cpu=256,memory=1024`; one that isn't named stays as it was."""
+    names = [resource.name for resource in workload.resources]
+    capacity = np.array(workload.capacity)
+    for name, value in parse_map(text).items():
+        try:
+            capacity[names.index(one_of("resource", name, names))] = float(value)
+        except ValueError:
+            raise UserError(f"--capacity has {name}={value}; {value!r} is no number") from None
+    return capacity
+
+
+def rejected_lines(rejected: Rejected, shown: int) -> list[str]:
+    """Return the report on what was rejected and what was changed, with the first rows of each reason."""
+    lines = [rejected.summary()] if len(rejected) else []
+    seen: dict[str, int] = {}
+    for row in rejected:
+        seen[row.reason] = seen.get(row.reason, 0) + 1
+        if seen[row.reason] <= shown:
+            about = ", ".join(filter(None, (row.id and f"job {row.id}", row.detail)))
+            lines.append(f"  line {row.line}: {row.reason}" + (f" ({about})" if about else ""))
+    lines += [f"{count:,} rows: {what}" for what, count in rejected.adjusted.items()]
+    return lines

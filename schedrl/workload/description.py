@@ -1,0 +1,88 @@
+"""What a workload is like, in figures: `describe` gives what `job_distribution.py inspect` shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from schedrl.settings import UserError
+from schedrl.workload.readers.rejected import Rejected
+from schedrl.workload.types import Workload
+
+PERCENTILES = (50, 90, 99)
+
+
+def describe(workload: Workload, rejected: Rejected | None = None, capacity: Any = None) -> dict[str, Any]:
+    """Return figures of a workload in JSON's types; what is not defined is None.
+
+    Args:
+        workload: the jobs.
+        rejected: what the reader left out, if it was read.
+        capacity: of the cluster [R], where the workload doesn't know it.
+
+    Returns:
+        jobs, rejected (by reason), adjusted, time_unit, span (first to last arrival), users,
+        with_estimate, gangs; `load`, `capacity` and `work_per_time` by resource; `statistics`: duration,
+        estimate_over_duration, inter_arrival, instances and the demands, each with count, mean, cv
+        (standard deviation over mean), min, p50, p90, p99, max.
+    """
+    gaps = np.diff(workload.arrival)
+    estimate, duration = np.asarray(workload.estimate), np.asarray(workload.duration)
+    ratio = np.divide(estimate, duration, out=np.full(len(workload), np.nan), where=duration > 0)
+    columns = {
+        "duration": duration,
+        "estimate_over_duration": ratio,
+        "inter_arrival": gaps,
+        "instances": np.asarray(workload.instances, float),
+    } | {f"demand.{r.name}": workload.demand[:, n] for n, r in enumerate(workload.resources)}
+    users = set(np.asarray(workload.user).tolist()) - {""}
+    room = np.broadcast_to(
+        np.asarray(workload.capacity if capacity is None else capacity, float), len(workload.resources)
+    )
+    names = [resource.name for resource in workload.resources]
+    return {
+        "jobs": len(workload),
+        "rejected": {} if rejected is None else rejected.counts,
+        "adjusted": {} if rejected is None else dict(rejected.adjusted),
+        "time_unit": workload.time_unit,
+        "span": float(workload.arrival[-1] - workload.arrival[0]),
+        "users": len(users) or None,
+        "with_estimate": int((~np.isnan(estimate)).sum()),
+        "gangs": int((np.asarray(workload.instances) > 1).sum()),
+        "resources": {r.name: r.unit for r in workload.resources},
+        "capacity": dict(zip(names, map(_number, room), strict=True)),
+        "load": dict(zip(names, _load(workload, room), strict=True)),
+        "work_per_time": dict(zip(names, _load(workload, np.ones(len(names))), strict=True)),
+        "statistics": {name: _statistics(column) for name, column in columns.items()},
+        "about": dict(workload.about),
+    }
+
+
+def _load(workload: Workload, capacity: np.ndarray) -> list[float | None]:
+    try:
+        return [_number(value) for value in workload.load(capacity)]
+    except UserError:  # all jobs arrive at one moment
+        return [None] * len(workload.resources)
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _statistics(column: np.ndarray) -> dict[str, Any]:
+    known = column[~np.isnan(column)]
+    if not known.size:
+        return {"count": 0, **dict.fromkeys(["mean", "cv", "min", *(f"p{p}" for p in PERCENTILES), "max"])}
+    mean = float(known.mean())
+    return {
+        "count": int(known.size),
+        "mean": _number(mean),
+        "cv": _number(float(known.std()) / mean) if mean > 0 else None,
+        "min": float(known.min()),
+        **{
+            f"p{p}": float(value)
+            for p, value in zip(PERCENTILES, np.percentile(known, PERCENTILES), strict=True)
+        },
+        "max": float(known.max()),
+    }
