@@ -24,7 +24,7 @@ peer: dev  ## the same, and the PyTorch peer of the speed comparison (1.1 GB)
 demo: install  ## the main job: train PPO on DeepRM, evaluate it, draw
 	$(BIN)/python launcher.py --algo ppo
 
-paper: install  ## the figures of the DeepRM paper: train, measure, draw (20 to 40 minutes on two cores)
+paper: install  ## the figures of the DeepRM paper: train, measure, draw (10 minutes on two free cores)
 	$(BIN)/python examples/reproduce_deeprm.py
 
 test: dev  ## the tests, without the slow ones

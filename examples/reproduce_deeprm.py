@@ -1,6 +1,6 @@
 """Reproduce the result figures of the DeepRM paper (HotNets 2016, Figs. 4 to 7): train, measure, draw.
 
-    python examples/reproduce_deeprm.py            # or: make paper; 20 to 40 minutes on two cores
+    python examples/reproduce_deeprm.py            # or: make paper; 10 minutes on two free cores
     python examples/reproduce_deeprm.py --quick    # the same in small, about a minute: shows that it works
 
 | figure | question | file |
