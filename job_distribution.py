@@ -27,6 +27,8 @@ On the command line (`--help` after each lists its flags):
 """
 
 import sys
+from collections.abc import Sequence
+from types import ModuleType
 
 import numpy as np
 
@@ -119,26 +121,35 @@ def tour() -> int:
     return 0
 
 
+def make_parser(argv: Sequence[str]) -> tuple[Parser, ModuleType]:
+    """Return the parser of the command that `argv` begins with, and the command's module.
+
+    Raises:
+        UserError: there is no such command.
+    """
+    from schedrl.workload.command import convert, generate, inspect
+
+    modules = dict(zip(COMMANDS, (inspect, generate, convert), strict=True))
+    command = one_of("command", argv[0], COMMANDS)
+    parser = Parser(prog=f"job_distribution.py {command}", description=modules[command].__doc__)
+    if command == "generate":
+        generate.add_flags(parser, peek(argv[1:], distribution="deeprm").distribution)
+    else:
+        modules[command].add_flags(parser)
+    return parser, modules[command]
+
+
 @main_guard
 def main(argv: list[str] | None = None) -> int:
     """Run a command, or the tour."""
     argv = sys.argv[1:] if argv is None else list(argv)
     if not argv:
         return tour()
-    if argv[0].startswith("-"):
-        parser = Parser(prog="job_distribution.py", description=__doc__.partition("On the command line")[2])
-        parser.add_argument("command", choices=COMMANDS, help="what to do")
-        parser.parse_args(argv)
-    from schedrl.workload.command import convert, generate, inspect
-
-    command = one_of("command", argv[0], COMMANDS)
-    parser = Parser(prog=f"job_distribution.py {command}")
-    if command == "generate":
-        generate.add_flags(parser, peek(argv[1:], distribution="deeprm").distribution)
-        return generate.run(parser.parse_args(argv[1:]))
-    module = {"inspect": inspect, "convert": convert}[command]
-    module.add_flags(parser)
-    return module.run(parser.parse_args(argv[1:]))
+    if argv[0] in ("-h", "--help"):
+        print(__doc__.strip())
+        return 0
+    parser, command = make_parser(argv)
+    return command.run(parser.parse_args(argv[1:]))
 
 
 if __name__ == "__main__":

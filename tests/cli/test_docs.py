@@ -70,6 +70,11 @@ def clairvoyant(arguments):
     resolve([clairvoyant_optimum.Clairvoyant], args)
 
 
+def distribute(arguments):
+    if arguments:
+        job_distribution.make_parser(arguments)[0].parse_args(arguments[1:])
+
+
 def ok(main):
     def check(arguments):
         assert main(arguments) == 0
@@ -83,7 +88,7 @@ READERS = {
     "compare_algorithms.py": read_comparison,
     "parameters.py": ok(parameters.main),
     "environment.py": ok(environment.main),
-    "job_distribution.py": ok(job_distribution.main),
+    "job_distribution.py": distribute,
     "examples/animate_policy.py": script(ROOT / "examples" / "animate_policy.py"),
     "examples/reproduce_deeprm.py": reproduce,
     "examples/clairvoyant_optimum.py": clairvoyant,
