@@ -47,6 +47,7 @@ INDEPENDENT = {name: settings_of(name) for name in GENERATORS if issubclass(sett
 EFFECTS: dict[str, typing.Callable[[typing.Any], object]] = {
     "deeprm": deeprm,
     "uniform": generator,
+    "lublin": generator,
     **dict.fromkeys(INDEPENDENT, generator),
 }
 
@@ -67,6 +68,7 @@ NEEDS: dict[tuple[str, str], dict[str, object]] = {
     ("DeepRMSettings", "drop_penalty"): {"backlog_size": 2, "num_job_slots": 2},
     ("DeepRMSettings", "backlog_size"): {"num_job_slots": 2},
     ("UniformSettings", "capacity"): {"load": 1.3},
+    ("LublinSettings", "exact_load"): {"load": 0.9},
     ("HeavyTailSettings", "durations"): {"tail": "demand"},
     ("HeavyTailSettings", "largest_demand"): {"tail": "demand"},
     **{

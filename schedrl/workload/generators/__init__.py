@@ -21,6 +21,7 @@ GENERATORS = {
     "bursty": f"{_HERE}.bursty:BurstySettings",
     "diurnal": f"{_HERE}.diurnal:DiurnalSettings",
     "correlated": f"{_HERE}.correlated:CorrelatedSettings",
+    "lublin": f"{_HERE}.lublin:LublinSettings",
     "deeprm": "schedrl.workload.deeprm:DeepRMJobs",
     "uniform": f"{_HERE}.deeprm:UniformSettings",
 }

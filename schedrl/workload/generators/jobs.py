@@ -114,8 +114,8 @@ class JobSettings(Settings):
         even = np.cumsum(gaps.standard_exponential(num_jobs)) / self.rate()
         clock = self.clock(of_clock)
         if self.exact_load and self.load is not None:
-            work = duration @ demand
-            arrival = scaled_to(float(np.max(work / self.capacity)) / self.load, even, clock)
+            span = float(np.max(duration @ demand / self.capacity)) / self.load
+            (arrival,) = scaled_to(span, [(even, clock)])
         else:
             arrival = clock.real(even)
         resources = [Resource(name, UNITS.get(name, "units")) for name in self.resources]
