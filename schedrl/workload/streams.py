@@ -74,7 +74,7 @@ class SequenceStream:
             raise UserError("arrival_rate is 0, so no job ever arrives; raise it or give load")
         parts, found, taken = [], 0, 0
         while found < num_jobs:
-            durations, demands = self.take(taken, BLOCK)
+            durations, demands = self.take(taken, BLOCK) if self._cycle else self._block(taken // BLOCK)
             steps = np.flatnonzero(durations)
             parts.append(
                 (steps + taken * durations.shape[1], durations.ravel()[steps], _rows(demands)[steps])

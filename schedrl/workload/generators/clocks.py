@@ -44,8 +44,12 @@ class DailyClock:
 
     def real(self, even: np.ndarray) -> np.ndarray:
         """Read the time of day where the share of the day's arrivals is reached."""
-        midnight = np.floor(even * (1 / DAY)) * DAY
-        return midnight + np.interp(even - midnight, self._even, self._real)
+        midnight = even * (1 / DAY)
+        np.floor(midnight, out=midnight)
+        midnight *= DAY
+        real = np.interp(even - midnight, self._even, self._real)
+        real += midnight
+        return real
 
 
 class TwoStateClock:

@@ -28,4 +28,5 @@ def draw(jobs: DeepRMJobs, num_jobs: int, seed: int, family: str, number: int) -
         seed = int.from_bytes(words.tobytes(), "little")
     arrival, duration, demand = SequenceStream(jobs, seed, family).first_jobs(num_jobs)
     resources = [Resource(f"resource {index}") for index in range(jobs.num_resources)]
-    return Workload(arrival, duration, demand, resources, capacity=jobs.capacities)
+    columns = np.ascontiguousarray(demand.T, float).T  # a column at a time is read much faster so
+    return Workload(arrival, duration, columns, resources, capacity=jobs.capacities)

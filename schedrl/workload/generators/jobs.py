@@ -111,7 +111,9 @@ class JobSettings(Settings):
         duration = self.duration_law().draw(of_durations, num_jobs)
         demand = self.size_law().draw(of_sizes, num_jobs)
         estimate = estimate_model(self.estimates).draw(of_estimates, duration)
-        even = np.cumsum(gaps.standard_exponential(num_jobs)) / self.rate()
+        even = gaps.standard_exponential(num_jobs)
+        np.cumsum(even, out=even)
+        even /= self.rate()
         clock = self.clock(of_clock)
         if self.exact_load and self.load is not None:
             span = float(np.max(duration @ demand / self.capacity)) / self.load

@@ -77,7 +77,10 @@ class Lognormal(Law):
 
     def from_normal(self, normal: np.ndarray) -> np.ndarray:
         """Turn standard normal numbers into values of the law."""
-        return np.clip(self.median * np.exp(self.sigma * normal), self.low, self.high)
+        values = self.sigma * normal
+        np.exp(values, out=values)
+        values *= self.median
+        return np.clip(values, self.low, self.high, out=values)
 
     def at(self, chance: np.ndarray) -> np.ndarray:
         """Invert the distribution function."""

@@ -12,12 +12,15 @@ import numpy as np
 from schedrl.settings import Settings
 from schedrl.workload.types import Resource, Workload
 
-from .clocks import DailyClock
+from .clocks import Clock, DailyClock
 from .estimates import estimate_model
 from .exact import Part, scaled_to
 
 if TYPE_CHECKING:
     from .lublin_model import JobClass
+
+BLOCK = 32_768
+"""Jobs drawn at once: their arrays stay in the processor's cache. Changes no result."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ class LublinSettings(Settings):
         if self.exact_load and self.load is not None:
             arrivals = scaled_to(float(nodes @ duration) / self.num_nodes / self.load, parts)
         arrival = np.concatenate(arrivals)
-        order = np.argsort(arrival, kind="stable")
+        order = np.argsort(arrival, kind="stable") if len(parts) > 1 else slice(None)
         arrival, nodes, duration = arrival[order], nodes[order], duration[order]
         estimate = estimate_model(self.estimates).draw(of_estimates, duration)
         first_queue = 1.0 if self.job_classes == "batch" else 0.0
@@ -114,16 +117,21 @@ def _jobs(
     jobs: "JobClass", num_nodes: int, count: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
     """Draw processors [count] and durations [count] of one class."""
-    of_sizes, of_durations = rng.spawn(2)
-    nodes = jobs.draw_sizes(num_nodes, [own.random(count) for own in of_sizes.spawn(3)])
-    return nodes, jobs.draw_durations(nodes, of_durations)
+    streams = rng.spawn(5)
+    nodes, durations = np.empty(count), np.empty(count)
+    for start in range(0, count, BLOCK):
+        block = slice(start, start + BLOCK)
+        size = len(nodes[block])
+        nodes[block] = jobs.draw_sizes(num_nodes, size, streams[:2])
+        durations[block] = jobs.draw_durations(nodes[block], streams[2:])
+    return nodes, durations
 
 
 def _first(
     num_jobs: int, classes: "tuple[JobClass, ...]", rng: np.random.Generator, stretch: float
 ) -> tuple[list[Part], list[np.ndarray]]:
     """Draw even and real arrival times of each class, cut to the first `num_jobs` of all together."""
-    clocks = [DailyClock(jobs.daily_rates()) for jobs in classes]
+    clocks: list[Clock] = [DailyClock(jobs.daily_rates()) for jobs in classes]
     streams = [own.spawn(2) for own in rng.spawn(len(classes))]
     rate = sum(1 / jobs.mean_gap() for jobs in classes)
     even = [np.zeros(0) for _ in classes]
@@ -132,9 +140,11 @@ def _first(
         for index, jobs in enumerate(classes):
             missing = math.ceil(wanted[index]) - len(even[index])
             if missing > 0:
-                gaps = _gaps(jobs, missing, *streams[index]) * stretch
+                gaps = _gaps(jobs, missing, *streams[index])
+                gaps *= stretch
                 gaps[0] += even[index][-1] if len(even[index]) else 0.0
-                even[index] = np.append(even[index], np.cumsum(gaps))
+                more = np.cumsum(gaps, out=gaps)
+                even[index] = np.append(even[index], more) if len(even[index]) else more
         real = [clock.real(times) for times, clock in zip(even, clocks, strict=True)]
         together = np.sort(np.concatenate(real), kind="stable")
         last = together[num_jobs - 1] if len(together) >= num_jobs else np.inf
@@ -153,7 +163,8 @@ def _gaps(
     from .lublin_model import LONGEST_GAP
 
     law = jobs.day_gap()
-    log_seconds = rng.standard_gamma(law.shape, count) * law.scale
+    log_seconds = rng.standard_gamma(law.shape, count)
+    log_seconds *= law.scale
     anew = np.flatnonzero(log_seconds > LONGEST_GAP)
     log_seconds[anew] = law.redraw(of_redraw.random(len(anew)), LONGEST_GAP)
-    return np.exp(log_seconds)
+    return np.exp(log_seconds, out=log_seconds)

@@ -109,26 +109,27 @@ class JobClass(NamedTuple):
         chances[1:] += (1 - self.serial - self.power_of_two) * inside
         return chances
 
-    def draw_sizes(self, num_nodes: int, chances: Sequence[np.ndarray]) -> np.ndarray:
-        """Turn 3 uniform chances [jobs] into numbers of processors [jobs]."""
+    def draw_sizes(self, num_nodes: int, count: int, streams: Sequence[np.random.Generator]) -> np.ndarray:
+        """Draw numbers of processors [count]; from 2 streams, so that more jobs begin with the same."""
         low, middle, high = self.stages(num_nodes)
-        kind, stage, place = chances
-        lower = stage < self.first_stage
-        start = np.where(lower, low, middle)
-        exponent = start + place * np.where(lower, middle - low, high - middle)
+        kind, place = (own.random(count) for own in streams)
+        steep = (middle - low) / self.first_stage, (high - middle) / (1 - self.first_stage)
+        # The inverse of the two-stage uniform is two lines. Arithmetic, because random branches are slow.
+        bend = np.maximum if steep[0] < steep[1] else np.minimum
+        exponent = bend(low + steep[0] * place, high - steep[1] * (1 - place))
         rounded = np.minimum(np.rint(exponent), math.floor(math.log2(num_nodes)))
-        np.copyto(exponent, rounded, where=kind < self.serial + self.power_of_two)
-        nodes = np.rint(np.exp2(exponent))
-        nodes[kind < self.serial] = 1
-        return nodes
+        exponent += (rounded - exponent) * (kind < self.serial + self.power_of_two)
+        exponent *= kind >= self.serial
+        return np.rint(np.exp2(exponent))
 
-    def draw_durations(self, nodes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """Draw the run times [jobs] of jobs of so many processors, in seconds."""
-        of_kind, of_gamma, of_redraw = rng.spawn(3)
+    def draw_durations(self, nodes: np.ndarray, streams: Sequence[np.random.Generator]) -> np.ndarray:
+        """Draw the run times [jobs] of jobs of so many processors, in seconds; from 3 streams."""
+        of_kind, of_gamma, of_redraw = streams
         chance = self.short_chance(nodes)
         short = of_kind.random(len(nodes)) < chance
-        log_seconds = of_gamma.standard_gamma(np.where(short, self.short.shape, self.long.shape))
-        log_seconds *= np.where(short, self.short.scale, self.long.scale)
+        shape, scale = (long + (law - long) * short for law, long in zip(self.short, self.long, strict=True))
+        log_seconds = of_gamma.standard_gamma(shape)
+        log_seconds *= scale
         anew = np.flatnonzero(log_seconds > LONGEST_RUN)
         if len(anew):
             kinds, places = of_redraw.random((len(anew), 2)).T
