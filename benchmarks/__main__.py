@@ -18,6 +18,7 @@ from schedrl.settings import Parser, UserError, add_arguments, main_guard, one_o
 
 BENCHMARKS = {
     "simulator": ("SimulatorBenchmark", "decisions/s of the simulator against plain Python", True),
+    "workloads": ("WorkloadsBenchmark", "time to generate a million jobs against drawing numbers", True),
     "training": ("TrainingBenchmark", "decisions/s of PPO against MaskablePPO of sb3-contrib", True),
     "workers": ("WorkersBenchmark", "decisions/s of A3C by its number of workers, against A2C", False),
     "learning": ("LearningBenchmark", "what PPO learns on the paper's episodes, against heuristics", False),

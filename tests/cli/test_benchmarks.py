@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks import learning, paired, simulator
+from benchmarks import learning, paired, simulator, workloads
 from benchmarks.__main__ import BENCHMARKS, main
 from schedrl.envs.deeprm import DeepRMSettings, play
 from schedrl.evaluation.evaluate import sequences_of
@@ -57,6 +57,17 @@ def test_simulator_prints_ratios_and_verdicts(capsys, monkeypatch):
         assert re.search(RATIO, line)
         assert ("met" in line or "MISSED" in line) == (case.bound is not None)
     assert "Nanoseconds per decision by job slots" in shown
+
+
+def test_workloads_prints_a_ratio_and_a_verdict_for_every_generator(capsys):
+    assert main(["workloads", "--rounds", "2", "--num_jobs", "500"]) == 0
+    shown = capsys.readouterr().out
+    for name in workloads.drawing():
+        line = next(line for line in shown.splitlines() if line.strip().startswith(name))
+        assert re.search(RATIO, line)
+        assert "met" in line or "MISSED" in line
+    assert main(["workloads", "--generators", "poison"]) == 2
+    assert "poisson" in capsys.readouterr().err
 
 
 @pytest.mark.slow

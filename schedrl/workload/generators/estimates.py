@@ -79,6 +79,8 @@ POPULAR = 60.0 * MINUTES
 """[20] the round values, in seconds."""
 BY_RANK = (60, 30, 15, 120, 10, 5, 240, 180, 300, 720, 1440, 1080, 360, 20, 480, 90, 45, 2, 3, 1)
 """The same in minutes, the most popular first."""
+CELLS = 4096
+"""Cells of the table of chances; none holds more than one bound between values."""
 RANK_DECAY = 0.85
 """Popularity falls by this from rank to rank, so the first 10 have about 80 %."""
 
@@ -91,11 +93,19 @@ class Round:
         """Draw from the popular values, given that the job fits."""
         weight = np.empty(len(POPULAR))
         weight[np.searchsorted(MINUTES, BY_RANK)] = RANK_DECAY ** np.arange(len(POPULAR))
-        below = np.concatenate([[0.0], np.cumsum(weight / weight.sum())])
-        first = np.searchsorted(POPULAR, duration)
-        chance = below[first] + (1 - below[first]) * rng.random(len(duration))
-        chosen = np.clip(np.searchsorted(below, chance, side="right") - 1, first, len(POPULAR) - 1)
-        return np.where(first < len(POPULAR), POPULAR[chosen], np.ceil(duration / 3600) * 3600)
+        below = np.append(0.0, np.cumsum(weight / weight.sum()))
+        minutes = np.ceil(duration / 60)
+        # Tables instead of searches: the first value that is long enough, by minutes; where a chance falls,
+        # at most one value too low.
+        first_by_minutes = np.searchsorted(MINUTES, np.arange(MINUTES[-1] + 2))
+        guess = np.searchsorted(below, np.arange(CELLS + 1) / CELLS, side="right") - 1
+        first = first_by_minutes[np.minimum(minutes, MINUTES[-1] + 1).astype(np.int64)]
+        chance = below[first]
+        chance += (1 - chance) * rng.random(len(duration))
+        chosen = guess[(chance * CELLS).astype(np.int64)]
+        chosen += chance >= below[1:].take(chosen, mode="clip")
+        chosen = np.clip(chosen, first, len(POPULAR) - 1, out=chosen)
+        return np.where(first < len(POPULAR), POPULAR[chosen], np.ceil(minutes / 60) * 3600)
 
 
 ESTIMATES: dict[str, type] = {

@@ -92,39 +92,43 @@ class LublinSettings(Settings):
         of_arrivals, of_jobs, of_estimates = rng.spawn(3)
         stretch = self.published_rate() / self.rate()
         parts, arrivals = _first(num_jobs, self.classes(), of_arrivals, stretch)
-        drawn = [
-            _jobs(jobs, self.num_nodes, len(even), own)
-            for jobs, (even, _), own in zip(
-                self.classes(), parts, of_jobs.spawn(len(self.classes())), strict=True
-            )
-        ]
-        nodes, duration = (np.concatenate(column) for column in zip(*drawn, strict=True))
+        nodes, duration = np.empty(num_jobs), np.empty(num_jobs)
+        start = 0
+        for jobs, (even, _), own in zip(
+            self.classes(), parts, of_jobs.spawn(len(self.classes())), strict=True
+        ):
+            rows = slice(start, start + len(even))
+            _fill(nodes[rows], duration[rows], jobs, self.num_nodes, own)
+            start += len(even)
         if self.exact_load and self.load is not None:
             arrivals = scaled_to(float(nodes @ duration) / self.num_nodes / self.load, parts)
         arrival = np.concatenate(arrivals)
-        order = np.argsort(arrival, kind="stable") if len(parts) > 1 else slice(None)
-        arrival, nodes, duration = arrival[order], nodes[order], duration[order]
-        estimate = estimate_model(self.estimates).draw(of_estimates, duration)
-        first_queue = 1.0 if self.job_classes == "batch" else 0.0
-        queue = np.repeat(np.arange(len(parts)) + first_queue, [len(even) for even, _ in parts])[order]
+        queue = np.full(num_jobs, float(self.job_classes == "batch"))
+        if self.job_classes == "both":
+            order = np.argsort(arrival, kind="stable")
+            arrival, nodes, duration = arrival[order], nodes[order], duration[order]
+            queue = (order >= len(arrivals[0])).astype(float)
         return Workload(
-            arrival, duration, nodes[:, None], [Resource("cpu", "processors")], "s", estimate,
-            capacity=self.capacity, extra={} if self.job_classes == "all" else {"queue": queue},
-        )  # fmt: skip
+            arrival,
+            duration,
+            nodes[:, None],
+            [Resource("cpu", "processors")],
+            "s",
+            estimate_model(self.estimates).draw(of_estimates, duration),
+            capacity=self.capacity,
+            extra={} if self.job_classes == "all" else {"queue": queue},
+        )
 
 
-def _jobs(
-    jobs: "JobClass", num_nodes: int, count: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Draw processors [count] and durations [count] of one class."""
+def _fill(
+    nodes: np.ndarray, duration: np.ndarray, jobs: "JobClass", num_nodes: int, rng: np.random.Generator
+) -> None:
+    """Draw processors and durations of one class into arrays of one length."""
     streams = rng.spawn(5)
-    nodes, durations = np.empty(count), np.empty(count)
-    for start in range(0, count, BLOCK):
-        block = slice(start, start + BLOCK)
-        size = len(nodes[block])
-        nodes[block] = jobs.draw_sizes(num_nodes, size, streams[:2])
-        durations[block] = jobs.draw_durations(nodes[block], streams[2:])
-    return nodes, durations
+    for start in range(0, len(nodes), BLOCK):
+        rows = slice(start, start + BLOCK)
+        nodes[rows] = jobs.draw_sizes(num_nodes, len(nodes[rows]), streams[:2])
+        duration[rows] = jobs.draw_durations(nodes[rows], streams[2:])
 
 
 def _first(
