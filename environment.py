@@ -47,7 +47,9 @@ def make(
     Args:
         name: `deeprm` or `schedrl/DeepRM-v0`.
         preset: named set of values, see `python parameters.py --presets`; several with commas.
-        workload: jobs to use instead of generated ones: a `job_distribution.Workload` or, for DeepRM, arrays
+        workload: name of a workload, whose settings can then be given too (`workload="bursty", load=0.9,
+            burst_interval=300`; `trace="log.swf"` takes a trace). Or jobs to use instead: a
+            `job_distribution.Workload` in steps and units or, for DeepRM, arrays
             `(durations [X, T], demands [X, T, R])` by step, 0 = no arrival.
         render_mode: None, "ansi" or "rgb_array".
         **settings: single settings, which win over the preset; `family` of the generated sequences.

@@ -6,8 +6,9 @@ writes `slowdown_cdf.png`, `resource_utilization.png` and `job_completion_time.c
 the comparison with the heuristics. Without --output_dir they go to the model's folder or, where a report is
 there already (training ends with one), to a new folder `eval`, `eval_2`, ... in it. Every arrived job counts;
 see schedrl/evaluation. Settings of the environment (`--arrival_rate 0.38`, `--idle_limit none`) are laid over
-those of the training run. `--steady_state`, or termination `continuing`, evaluates in windows while arrivals
-never stop. Reads `policy.npz`, so TensorFlow is not needed.
+those of the training run; so are another workload (`--workload bursty --load 0.9`) or a trace
+(`--trace FILE`). `--steady_state`, or termination `continuing`, evaluates in windows while arrivals never
+stop. Reads `policy.npz`, so TensorFlow is not needed.
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from schedrl import registry
+from schedrl.launch.workload import (
+    add_workload_arguments,
+    data_of,
+    described,
+    filled,
+    guest_of,
+)
 from schedrl.settings import (
+    Guest,
     Parser,
     UserError,
     add_arguments,
@@ -34,8 +43,8 @@ BASELINES = "sjf,packer,tetris,sjf_hold,tsl,defer"
 EPISODES = 100
 
 
-def make_parser(env: str) -> Parser:
-    """Return the parser of this command for one environment."""
+def make_parser(env: str, guest: Guest | None = None) -> Parser:
+    """Return the parser of this command for one environment and one workload."""
     from schedrl.evaluation.steady_state import Windows
 
     parser = Parser(prog="slow_down_cdf.py", description="Evaluate one trained model on unseen jobs.")
@@ -53,6 +62,7 @@ def make_parser(env: str) -> Parser:
     add("--tune", help="search the heuristics' knobs on validation sequences [default True]", **on)
     add("--legacy_floor", help="report the original's slowdown, rounded down [default False]", **switch)
     add("--steady_state", help="evaluate in windows while arrivals never stop [default False]", **switch)
+    add_workload_arguments(parser, guest)
     add_arguments(parser, registry.get("environment_settings", env), Windows)
     return parser
 
@@ -60,15 +70,19 @@ def make_parser(env: str) -> Parser:
 @main_guard
 def main(argv: list[str] | None = None) -> int:
     """Evaluate the model, write the files, print the tables."""
-    env = registry.find("environment", peek(argv, env="deeprm").env)
-    args = make_parser(env).parse_args(argv)
+    first = peek(argv, env="deeprm", model_dir="")
+    env = registry.find("environment", first.env)
+    guest = _guest(argv, env, first.model_dir)
+    args = make_parser(env, guest).parse_args(argv)
     baselines = _names(args.baselines)
     folder = check_folder_writable(args.output_dir or _free_folder(Path(args.model_dir)))
 
     from schedrl.learning.numpy_policy import load_policy
 
     policy, run = load_policy(args.model_dir)
-    settings, windows = _settings(args, env, run, policy)
+    settings, windows = _settings(args, env, run, policy, guest)
+    for line in described(settings):
+        print(line, flush=True)
     evaluation = _evaluate(args, {run.get("algo", "policy"): policy}, settings, baselines, windows)
 
     from schedrl.evaluation.report import write_report
@@ -91,12 +105,19 @@ def _free_folder(model: Path) -> Path:
     return next(model / name for name in names if not (model / name).exists())
 
 
-def _settings(args: argparse.Namespace, env: str, run: dict[str, Any], policy: Any):
+def _guest(argv: list[str] | None, env: str, model_dir: str) -> Guest | None:
+    """Return the settings of the workload that is asked for, or that the model was trained on."""
+    from schedrl.evaluation.steady_state import Windows
+
+    return guest_of(argv, registry.get("environment_settings", env), [Windows], model_dir)
+
+
+def _settings(args: argparse.Namespace, env: str, run: dict[str, Any], policy: Any, guest: Guest | None):
     """Return the run's settings with those of the command line over them, and the windows of steady state."""
     from schedrl.evaluation.steady_state import Windows, continuing
 
     cls = registry.get("environment_settings", env)
-    resolved = resolve([cls, Windows], args)
+    resolved = resolve([cls, Windows], args, guest=guest)
     trained_on = run.get("env", env)
     if trained_on != env:
         raise UserError(f"{args.model_dir} was trained on {trained_on}, not {env}; give --env {trained_on}")
@@ -106,14 +127,26 @@ def _settings(args: argparse.Namespace, env: str, run: dict[str, Any], policy: A
         raise UserError(
             f"the settings in {Path(args.model_dir) / 'run.json'} can't be used: {error}"
         ) from None
-    settings = trained.replace(**resolved.changes(cls))
+    given = filled(trained, resolved.changes(cls))
+    settings = trained.replace(**given)
+    _refuse_changed_data(settings, run)
     steady = args.steady_state or settings.termination == "continuing"
     _refuse_without_effect(args, resolved.given[cls], set(resolved.given[Windows]) - set(cls.kinds()), steady)
     windows = resolved[Windows] if steady else None
     settings = continuing(settings, windows) if windows else settings
-    changes = [name for name, value in resolved.changes(cls).items() if value != getattr(trained, name)]
+    changes = [name for name, value in given.items() if value != getattr(trained, name)]
     _check_shapes(env, settings, policy, changes, windows)
     return settings, windows
+
+
+def _refuse_changed_data(settings: Any, run: dict[str, Any]) -> None:
+    """Raise `UserError` if a trace is no longer what the model was trained on."""
+    trained_on = run["settings"].get("data", {})
+    for path, found in data_of(settings).items():
+        if trained_on.get(path, found) != found:
+            raise UserError(
+                f"{path} has changed since the model was trained on it; give the former file, or train anew"
+            )
 
 
 def _refuse_without_effect(args: argparse.Namespace, given: Any, of_windows: set[str], steady: bool) -> None:

@@ -104,10 +104,9 @@ def evaluate(
 
 def sequences_of(settings, num_sequences: int, seed: int = 0, family: str = "test"):
     """Return the first `num_sequences` job sequences of a family, as `Sequences`."""
-    from schedrl.sim.deeprm.sequences import from_steps
-    from schedrl.workload.streams import SequenceStream
+    from schedrl.envs.deeprm import jobs
 
-    return from_steps(*SequenceStream(settings, seed, family).take(0, num_sequences))
+    return jobs.sequences_of(settings, num_sequences, seed, family)
 
 
 def tuned(

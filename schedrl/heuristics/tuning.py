@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
+from schedrl.envs.deeprm.jobs import sequences_of
 from schedrl.envs.deeprm.settings import DeepRMSettings
 from schedrl.settings import UserError
 from schedrl.sim.deeprm.outcome import Outcome
-from schedrl.sim.deeprm.sequences import Sequences, from_steps
-from schedrl.workload.streams import SequenceStream
+from schedrl.sim.deeprm.sequences import Sequences
 
 from .policies import TSL, Defer, Heuristic, SJFHold, Tetris
 
@@ -60,7 +60,7 @@ def tune(
             raise UserError(
                 f"tuning needs at least {MIN_SEQUENCES} validation sequences, got {num_sequences}"
             )
-        sequences = from_steps(*SequenceStream(settings, seed, "validation").take(0, num_sequences))
+        sequences = sequences_of(settings, num_sequences, seed, "validation")
     score = score or mean_slowdown
     best, best_score = None, np.inf
     for candidate in candidates(name, settings):

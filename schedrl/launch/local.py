@@ -16,6 +16,7 @@ from schedrl.launch.interrupts import Interrupts
 from schedrl.launch.plan import Plan
 from schedrl.launch.profiling import Profiler
 from schedrl.launch.progress import Progress, make_progress
+from schedrl.launch.workload import described
 from schedrl.launch.yardsticks import Yardsticks
 from schedrl.learning.budget import Budget
 from schedrl.learning.rollout import NumericsError
@@ -83,6 +84,8 @@ def announce(plan: Plan, progress: Progress) -> None:
         if limit is not None
     ]
     progress.say(f"{plan.launch.algo} on {plan.launch.env}: {plan.environment.summary()}")
+    for line in described(plan.environment):
+        progress.say(line)
     verb = "continuing up to" if plan.launch.resume else "budget"
     where = f"folder {plan.folder}" if plan.folder else "nothing is kept on disk"
     progress.say(f"{verb} {' or '.join(limits)}; seed {plan.launch.seed}; {where}")

@@ -17,7 +17,9 @@ from schedrl import registry
 from schedrl.launch import resuming
 from schedrl.launch.able import refuse_teacher, refuse_unable
 from schedrl.launch.settings import LaunchSettings
+from schedrl.launch.workload import add_workload_arguments, data_of, guest_of
 from schedrl.settings import (
+    Guest,
     Parser,
     Resolved,
     Settings,
@@ -58,7 +60,9 @@ class Plan:
     def described(self) -> dict[str, Any]:
         """Return what `run.json` keeps, in JSON's types."""
         names = {"algo": self.launch.algo, "env": self.launch.env}
-        return names | {"environment": self.environment.to_dict(), "algorithm": self.algorithm.to_dict()}
+        data = {"data": files} if (files := data_of(self.environment)) else {}
+        settings = {"environment": self.environment.to_dict(), "algorithm": self.algorithm.to_dict()}
+        return names | settings | data
 
 
 def read_plan(argv: Iterable[str] | None) -> Plan:
@@ -78,10 +82,11 @@ def read_plan(argv: Iterable[str] | None) -> Plan:
         registry.get("environment_settings", env),
         registry.get("algorithm_settings", algo),
     )
-    args = make_parser(classes).parse_args(argv)
+    guest = guest_of(argv, classes[1], (LaunchSettings, classes[2]), first.model_dir)
+    args = make_parser(classes, guest).parse_args(argv)
     if first.mode == "debug":
         _shrink(args, classes[2])
-    resolved = resolve(classes, args)
+    resolved = resolve(classes, args, guest=guest)
     launch = resolved[LaunchSettings].replace(algo=algo, env=env)
     _refuse_what_is_not_here_yet(launch)
     _refuse_idle_workers(launch, classes[2])
@@ -96,16 +101,17 @@ def read_plan(argv: Iterable[str] | None) -> Plan:
     return Plan(*chosen, folder, notes + _workers(chosen[2]))
 
 
-def make_parser(classes: Iterable[type[Settings]]) -> Parser:
-    """Return the launcher's parser for the settings of one environment and one algorithm."""
+def make_parser(classes: Iterable[type[Settings]], guest: Guest | None = None) -> Parser:
+    """Return the launcher's parser for the settings of one environment, one algorithm and one workload."""
     parser = Parser(
         prog="launcher.py",
         description="Train one algorithm on one environment, compare it with heuristics on unseen jobs, draw "
-        "the result. The flags below are those of the chosen --algo and --env.",
+        "the result. The flags below are those of the chosen --algo, --env and --workload.",
         epilog=f"Algorithms: {', '.join(registry.names('algorithm'))}. "
         f"Environments: {', '.join(registry.names('environment'))}. Exit codes: 0 ok, 1 failure, 2 bad "
         "input, 42 preempted (saved, run again with --resume), 130 interrupted (saved).",
     )
+    add_workload_arguments(parser, guest)
     add_arguments(parser, *classes)
     return parser
 

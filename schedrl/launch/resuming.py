@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from schedrl.launch.settings import LaunchSettings
+from schedrl.launch.workload import filled
 from schedrl.settings import Resolved, Settings, UserError
 from schedrl.settings.values import show
 
@@ -79,6 +80,7 @@ def _laid_over(
         settings = cls.from_dict(stored)
     except UserError as error:
         raise UserError(f"{folder / 'run.json'} is not of this version ({error}); train anew") from None
+    changes = filled(settings, changes)
     changes = {name: value for name, value in changes.items() if value != getattr(settings, name)}
     free = {name: value for name, value in changes.items() if name in BUDGET}
     wrong = [

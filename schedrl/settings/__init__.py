@@ -13,6 +13,7 @@ once:
 
 from schedrl.settings.base import Settings, UserError, one_of
 from schedrl.settings.command_line import (
+    Guest,
     Parser,
     Resolved,
     add_arguments,
@@ -30,6 +31,7 @@ from schedrl.settings.names import ALIASES, LEGACY, nearest
 __all__ = [
     "ALIASES",
     "LEGACY",
+    "Guest",
     "Parser",
     "Resolved",
     "Settings",

@@ -21,7 +21,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 from schedrl.settings.base import Settings, UserError, one_of
 from schedrl.settings.names import GONE, LEGACY_EXPERIMENTS, aliases_of, canonical, suggestion
@@ -96,6 +96,8 @@ class Resolved(Mapping[type[Settings], Settings]):
     settings: Mapping[type[Settings], Settings]
     given: Mapping[type[Settings], Mapping[str, str]] = field(default_factory=dict)
     """Class -> name -> ``preset NAME``, the TOML file's name, or ``command line``; absent = default."""
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Name of a setting that is a table (see ``Guest``) -> what was given of it."""
 
     def __getitem__(self, cls: type[S]) -> S:
         """Return the settings of ``cls``."""
@@ -111,7 +113,22 @@ class Resolved(Mapping[type[Settings], Settings]):
 
     def changes(self, cls: type[Settings]) -> dict[str, Any]:
         """Return only the given values of ``cls``, to lay over stored ones: ``stored.replace(**changes)``."""
-        return {name: getattr(self.settings[cls], name) for name in self.given[cls]}
+        return {name: self.tables.get(name, getattr(self.settings[cls], name)) for name in self.given[cls]}
+
+
+class Guest(NamedTuple):
+    """A class whose settings are the value of one setting of another class, with flags of their own."""
+
+    cls: type[Settings]
+    host: type[Settings]
+    name: str
+    """The setting of ``host`` that holds them, of type Any."""
+    flags: frozenset[str]
+    """Names that are ``cls``'s on the command line; the others only as ``--section.name``."""
+    choice: tuple[str, str]
+    """The setting of ``host`` that brings ``cls``, and its value: ``("workload", "bursty")``."""
+    base: Mapping[str, Any] = {}
+    """Values below all that are given."""
 
 
 def whole_number(low: int) -> Callable[[str], int]:
@@ -157,14 +174,17 @@ def preset_values(names: str | None, presets: Presets) -> dict[str, Any]:
     return values
 
 
-def add_arguments(parser: Parser, *classes: type[Settings], presets: Presets | None = None) -> None:
+def add_arguments(
+    parser: Parser, *classes: type[Settings], presets: Presets | None = None, without: Iterable[str] = ()
+) -> None:
     """Add ``--preset``, ``--config`` and a flag for every field of ``classes`` that ``parser`` doesn't have.
 
-    ``presets`` are by default those that ``presets_of(*classes)`` finds. Only flags that the user typed are
-    in the parsed namespace, as text under the setting's name: ``resolve`` gives them their types.
+    ``without`` names fields that get none; those of type Any have none. ``presets`` are by default those that
+    ``presets_of(*classes)`` finds. Only flags that the user typed are in the parsed namespace, as text under
+    the setting's name: ``resolve`` gives them their types.
     """
     presets = presets_of(*classes) if presets is None else presets
-    taken = parser.flags()
+    taken, without = parser.flags(), set(without)
     if presets and "--preset" not in taken:
         parser.add_argument("--preset", metavar="NAME", help=f"one or more of: {', '.join(sorted(presets))}")
     if "--config" not in taken:
@@ -173,7 +193,7 @@ def add_arguments(parser: Parser, *classes: type[Settings], presets: Presets | N
         group = parser.add_argument_group(f"{section(cls)} settings")
         docs, defaults = cls.field_docs(), cls.defaults()
         for name, kind in cls.kinds().items():
-            if f"--{name}" in taken:
+            if f"--{name}" in taken or name in without or kind is Any:
                 continue
             taken.add(f"--{name}")
             also = f"; also {', '.join(aliases_of(name))}" if aliases_of(name) else ""
@@ -199,10 +219,12 @@ def resolve(
     args: argparse.Namespace,
     presets: Presets | None = None,
     ignored: Iterable[str] = (),
+    guest: Guest | None = None,
 ) -> Resolved:
     """Lay presets, the TOML file and the command line over the defaults of ``classes``, and validate.
 
-    ``ignored`` names tables that the TOML file may have and that are for something else.
+    ``ignored`` names tables that the TOML file may have and that are for something else; ``guest`` is a class
+    beside ``classes`` (one of which is its host).
 
     Raises:
         UserError: unknown preset or name, unreadable file, or a value refused.
@@ -214,13 +236,30 @@ def resolve(
     if getattr(args, "config", None) is not None:
         stored = {k: v for k, v in read_toml(args.config).items() if k not in set(ignored)}
         layers.append((Path(args.config).name, stored))
-    layers.append(("command line", _typed(classes, args)))
-    values: dict[type[Settings], dict[str, Any]] = {cls: {} for cls in classes}
-    given: dict[type[Settings], dict[str, str]] = {cls: {} for cls in classes}
+    everyone = [*classes, *([guest.cls] if guest else [])]
+    layers.append(("command line", _typed(everyone, args)))
+    values: dict[type[Settings], dict[str, Any]] = {cls: {} for cls in everyone}
+    given: dict[type[Settings], dict[str, str]] = {cls: {} for cls in everyone}
     for source, layer in layers:
-        for cls, name, value in _places(classes, layer, source):
+        for cls, name, value in _places(everyone, layer, source, guest):
             values[cls][name], given[cls][name] = value, source
-    return Resolved({cls: cls.from_dict(values[cls]) for cls in classes}, given)
+    tables = _seated(guest, values, given) if guest else {}
+    return Resolved({cls: cls.from_dict(values[cls]) for cls in classes}, given, tables)
+
+
+def _seated(
+    guest: Guest, values: dict[type[Settings], dict[str, Any]], given: dict[type[Settings], dict[str, str]]
+) -> dict[str, dict[str, Any]]:
+    """Put what was given of the guest into its host's values; return it by the setting's name."""
+    own, host = values[guest.cls], values[guest.host]
+    host.setdefault(*guest.choice)
+    asked = {**host.get(guest.name, {}), **own}
+    host[guest.name] = {**guest.base, **asked}
+    if own:
+        source = next(reversed(given[guest.cls].values()))
+        given[guest.host].setdefault(guest.choice[0], source)
+        given[guest.host][guest.name] = source
+    return {guest.name: asked} if asked else {}
 
 
 def _typed(classes: Sequence[type[Settings]], args: argparse.Namespace) -> dict[str, Any]:
@@ -235,16 +274,19 @@ def _typed(classes: Sequence[type[Settings]], args: argparse.Namespace) -> dict[
 
 
 def _places(
-    classes: Sequence[type[Settings]], layer: Mapping[str, Any], source: str
+    classes: Sequence[type[Settings]], layer: Mapping[str, Any], source: str, guest: Guest | None = None
 ) -> Iterator[tuple[type[Settings], str, Any]]:
     """Yield (class, name, value) for all that ``layer`` sets; a class's own table after the top level."""
+    hosts = [cls for cls in classes if guest is None or cls is not guest.cls]
     sections = {section(cls): cls for cls in classes}
-    every = {name for cls in classes for name in cls.kinds()}
+    every = {name for cls in hosts for name in cls.kinds()} | (guest.flags if guest else frozenset())
     tables = []
     for name, value in layer.items():
         own = canonical(name, every)
-        if own in every:
-            yield from ((cls, own, value) for cls in classes if own in cls.kinds())
+        if guest and own in guest.flags and not source.startswith("preset "):
+            yield guest.cls, own, value
+        elif own in every:
+            yield from ((cls, own, value) for cls in hosts if own in cls.kinds())
         elif isinstance(value, Mapping) and name in sections:
             tables.append((sections[name], value))
         else:
@@ -280,7 +322,8 @@ def peek(argv: Iterable[str] | None, **defaults: str) -> argparse.Namespace:
         first.add_argument(f"--{name}")
     found, _ = first.parse_known_args(argv)
     stored = read_toml(found.config) if found.config is not None else {}
+    places = [stored, *(table for table in stored.values() if isinstance(table, Mapping))]
     for name, default in defaults.items():
         if getattr(found, name) is None:
-            setattr(found, name, str(stored.get(name, default)))
+            setattr(found, name, str(next((place[name] for place in places if name in place), default)))
     return found

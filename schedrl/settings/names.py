@@ -69,7 +69,10 @@ GONE = {
 }
 """Flags of the original without a counterpart -> what to do instead."""
 
-ALIASES = LIBRARIES | LEGACY
+SHORT = {"trace": "trace_file"}
+"""Short names of our own."""
+
+ALIASES = LIBRARIES | LEGACY | SHORT
 
 
 def canonical(name: str, known: Iterable[str]) -> str:

@@ -66,6 +66,7 @@ def describe(kind: Any) -> str:
     if dataclasses.is_dataclass(kind):
         return f"comma list of {', '.join(f.name for f in dataclasses.fields(kind))}; or all, or none"
     words = {bool: "True|False", int: "whole number", float: "number", str: "text", type(None): "none"}
+    words[Any] = "table"
     return words.get(kind, getattr(kind, "__name__", str(kind)))
 
 
@@ -79,7 +80,10 @@ def plain(value: Any) -> Any:
 def show(value: Any) -> str:
     """Return ``value`` as one would write it on a command line; ``coerce`` reads it back."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return ",".join(f.name for f in dataclasses.fields(value) if getattr(value, f.name)) or "none"
+        pairs = [(f.name, getattr(value, f.name), f.default) for f in dataclasses.fields(value)]
+        if all(isinstance(held, bool) for _, held, _ in pairs):
+            return ",".join(name for name, held, _ in pairs if held) or "none"
+        return " ".join(f"{name}={show(held)}" for name, held, usual in pairs if held != usual) or "defaults"
     if isinstance(value, (list, tuple)):
         return ",".join(map(show, value))
     return "none" if value is None else str(value)

@@ -100,6 +100,10 @@ class DeepRMJobs(Settings):
             f"capacity has {len(self.capacities)} values for num_resources {self.num_resources}; "
             "give one per resource, or one number for all",
         )
+        self._check_jobs()
+
+    def _check_jobs(self) -> None:
+        """Refuse jobs that can't run or can't come so often."""
         self.check(
             self.max_job_demand <= min(self.capacities),
             f"max_job_demand {self.max_job_demand} exceeds capacity {min(self.capacities)}, such a job could "

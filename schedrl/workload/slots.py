@@ -1,13 +1,13 @@
 """Any workload in the whole steps and units of a cluster such as DeepRM's, and what that rounding did.
 
-Apart from the environment because it is arithmetic on jobs alone. docs/workloads.md states the rules for users:
+Apart from the environment because it is arithmetic on jobs alone. The rules (docs/workloads.md has them too):
 
 * a *step* is `time_step` of the workload's time; a *unit* is that share of a resource which 1 / capacity is;
-* an arrival is rounded down, a duration and a demand up, so that nothing takes less than it did; a duration is
-  at least a step, a demand of nothing stays nothing;
+* an arrival is rounded down, a duration and a demand up, so that nothing takes less than it did; a duration
+  is at least a step, a demand of nothing stays nothing;
 * a gang is one job with the demands of all its instances: a pool has no machines to part it over;
-* a job that demands more than there is, or nothing of what the cluster has, is rejected; one that is too long is
-  cut to the longest duration or rejected. All are counted.
+* a job that demands more than there is, or nothing of what the cluster has, is rejected; one that is too
+  long is cut to the longest duration or rejected. All are counted.
 """
 
 from collections import Counter
@@ -81,7 +81,8 @@ class Rounding:
         return [
             ", ".join(said),
             f"rounding adds {self.whole_steps / self.exact - 1:.1%} of work in durations and "
-            f"{self.whole_units / self.whole_steps - 1:.1%} in demands" + (cut if self.clipped else ""),
+            f"{self.whole_units / self.whole_steps - 1:.1%} in demands (a larger capacity has finer units)"
+            + (cut if self.clipped else ""),
             f"{self.sharing / self.kept:.0%} of the jobs arrive in the same step as the one before",
         ]
 
@@ -108,7 +109,9 @@ class Grid:
         together = workload.demand[:, self.columns] * np.asarray(workload.instances)[:, None]
         return together / np.array(self.amounts)
 
-    def place(self, workload: Workload, start: float = 0.0, stretch: float = 1.0) -> tuple[SlotJobs, Rounding]:
+    def place(
+        self, workload: Workload, start: float = 0.0, stretch: float = 1.0
+    ) -> tuple[SlotJobs, Rounding]:
         """Return the jobs in steps and units, and what was rounded.
 
         Args:
@@ -152,49 +155,54 @@ class Grid:
         return jobs.duration @ jobs.demand / np.array(self.capacity)
 
 
+def amounts_of(workload: Workload, given: Sequence[float] = ()) -> np.ndarray:
+    """Return what a cluster has of each of the workload's resources: as `given`, or as the workload says, and
+    where it doesn't, what its largest job demands. [R].
+
+    Raises:
+        UserError: `given` is not one amount above 0 for each resource.
+    """  # noqa: D205
+    largest = (workload.demand * np.asarray(workload.instances)[:, None]).max(axis=0)
+    full = np.asarray(given if len(given) else workload.capacity, float)
+    if full.shape != largest.shape or (full <= 0).any():
+        names = ", ".join(resource.name for resource in workload.resources)
+        raise UserError(f"trace_capacity is {full.tolist()}; give one amount above 0 for each of {names}")
+    full = np.where(np.isnan(full), largest, full)
+    return np.where(full > 0, full, 1.0)  # 1: nothing ever demands it
+
+
 def make_grid(
     workload: Workload,
+    amounts: np.ndarray,
     capacity: Sequence[int],
     max_duration: int,
     time_step: float | None = None,
-    amounts: Sequence[float] | None = None,
     reject_long: bool = False,
 ) -> Grid:
     """Choose steps and units for a workload.
 
     Args:
         workload: the jobs to choose by.
+        amounts: what the real cluster has of each of the workload's resources, see `amounts_of`.
         capacity: [R] units of the cluster's resources.
         max_duration: longest duration in steps.
-        time_step: length of a step; None: so that `FITTING` percent of the jobs fit `max_duration`, rounded up
-            to two digits.
-        amounts: what the real cluster has of each of the workload's resources; None: as the workload says, and
-            where it doesn't, the largest job's demand.
+        time_step: length of a step; None: so that `FITTING` percent of the jobs fit `max_duration`, rounded
+            up to two digits.
         reject_long: reject what is longer instead of cutting it.
 
     Returns:
         the grid. Where the workload has more resources than the cluster, it has those with the most work for
-            their size, in the workload's order.
-
-    Raises:
-        UserError: amounts that are not one above 0 for each of the workload's resources.
+            their size, in the workload's order; resources that nothing demands are left out.
     """
     step = _fitting(workload.duration, max_duration) if time_step is None else time_step
     together = workload.demand * np.asarray(workload.instances)[:, None]
-    largest = together.max(axis=0)
-    full = np.asarray(workload.capacity if amounts is None or not len(amounts) else amounts, float)
-    if full.shape != largest.shape or (full <= 0).any():
-        names = ", ".join(resource.name for resource in workload.resources)
-        raise UserError(f"trace_capacity is {full.tolist()}; give one amount above 0 for each of {names}")
-    full = np.where(np.isnan(full), largest, full)
-    full = np.where(full > 0, full, 1.0)  # nothing ever demands it
-    busy = np.maximum(workload.duration, step) @ together / full
+    busy = np.maximum(workload.duration, step) @ together / amounts
     chosen = np.sort(np.argsort(-busy, kind="stable")[: len(capacity)])
     chosen = chosen[busy[chosen] > 0]
     return Grid(
         float(step),
         tuple(chosen.tolist()),
-        tuple(full[chosen].tolist()),
+        tuple(amounts[chosen].tolist()),
         tuple(capacity),
         max_duration,
         reject_long,

@@ -54,6 +54,7 @@ EFFECTS: dict[str, typing.Callable[[typing.Any], object]] = {
 WITHOUT_EFFECT = {
     ("deeprm", "kernel"): "only speed: kernels agree exactly (tests/sim)",
     ("deeprm", "threads"): "only speed: parallel agrees with serial (tests/sim)",
+    ("deeprm", "trace_capacity"): "it is a trace's (tests/envs/test_traced_jobs.py)",
 }
 """(section, setting) -> why the results stay the same, and where that is tested."""
 
@@ -67,6 +68,9 @@ NEEDS: dict[tuple[str, str], dict[str, object]] = {
     ("DeepRMSettings", "num_sequences"): {"sequence_length": 5},
     ("DeepRMSettings", "drop_penalty"): {"backlog_size": 2, "num_job_slots": 2},
     ("DeepRMSettings", "backlog_size"): {"num_job_slots": 2},
+    ("DeepRMSettings", "workload_settings"): {"workload": "bursty"},
+    ("DeepRMSettings", "time_step"): {"workload": "bursty"},
+    ("DeepRMSettings", "long_jobs"): {"workload": "bursty"},
     ("UniformSettings", "capacity"): {"load": 1.3},
     ("LublinSettings", "exact_load"): {"load": 0.9},
     ("HeavyTailSettings", "durations"): {"tail": "demand"},
@@ -79,6 +83,13 @@ NEEDS: dict[tuple[str, str], dict[str, object]] = {
 }
 """(class, setting) -> other values under which it can matter at all."""
 
+CHOICES: dict[tuple[str, str], list[object]] = {
+    ("DeepRMSettings", "workload"): ["poisson"],
+    ("DeepRMSettings", "workload_settings"): [{"burst_factor": 20.0}],
+    ("DeepRMSettings", "time_step"): [60.0],
+}
+"""(class, setting) -> other values, where its type doesn't tell the usual ones."""
+
 
 def another(cls: type[Settings], name: str) -> tuple[Settings, Settings]:
     """Return two valid settings that differ in ``name`` only.
@@ -88,7 +99,7 @@ def another(cls: type[Settings], name: str) -> tuple[Settings, Settings]:
     """
     first = cls.from_dict(NEEDS.get((cls.__name__, name), {}))
     value = getattr(first, name)
-    for other in _others(cls.kinds()[name], value):
+    for other in CHOICES.get((cls.__name__, name)) or _others(cls.kinds()[name], value):
         try:
             return first, first.replace(**{name: other})
         except UserError:

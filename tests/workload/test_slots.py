@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from schedrl.settings import UserError
 from schedrl.workload import Workload
-from schedrl.workload.slots import NO_DEMAND, TOO_LARGE, TOO_LONG, Rounding, make_grid
+from schedrl.workload.slots import NO_DEMAND, TOO_LARGE, TOO_LONG, Rounding, amounts_of, make_grid
 
 
 def workload(arrival, duration, demand, **more):
@@ -15,9 +15,13 @@ def workload(arrival, duration, demand, **more):
     return Workload(arrival, duration, demand, [f"r{i}" for i in range(demand.shape[1])], "s", **more)
 
 
+def grid_of(jobs, capacity, max_duration, time_step=None, amounts=(), **more):
+    return make_grid(jobs, amounts_of(jobs, amounts), capacity, max_duration, time_step, **more)
+
+
 def test_arrivals_down_durations_and_demands_up():
     jobs = workload([0, 9.9, 10, 25], [1, 10, 10.1, 0], [[1, 0], [2, 4], [4, 1], [0, 0.1]])
-    grid = make_grid(jobs, (10, 5), 15, time_step=10, amounts=(20, 10))
+    grid = grid_of(jobs, (10, 5), 15, time_step=10, amounts=(20, 10))
     placed, rounding = grid.place(jobs)
     assert placed.arrival.tolist() == [0, 0, 1, 2]
     assert placed.duration.tolist() == [1, 1, 2, 1]
@@ -31,52 +35,52 @@ def test_arrivals_down_durations_and_demands_up():
 
 def test_a_hair_more_is_no_further_step_or_unit():
     jobs = workload([0], [0.1 * 3], [0.3 * 7])
-    placed, _ = make_grid(jobs, (10,), 15, time_step=0.1, amounts=(3.0,)).place(jobs)
+    placed, _ = grid_of(jobs, (10,), 15, time_step=0.1, amounts=(3.0,)).place(jobs)
     assert (placed.duration[0], placed.demand[0, 0]) == (3, 7)
 
 
 def test_gangs_become_one_job_and_what_cannot_run_is_rejected_and_counted():
     jobs = workload([0, 1, 2, 3], [5, 5, 5, 99], [[2, 0], [2, 0], [0, 1], [1, 0]], instances=[5, 6, 1, 1])
-    grid = make_grid(jobs, (10,), 8, 1, (10, 10), reject_long=True)
+    grid = grid_of(jobs, (10,), 8, 1, (10, 10), reject_long=True)
     placed, rounding = grid.place(jobs)
     assert grid.columns == (0,)
     assert (placed.demand.tolist(), placed.arrival.tolist()) == ([[10]], [0])
     assert rounding.rejected == {TOO_LARGE: 1, NO_DEMAND: 1, TOO_LONG: 1}
-    cut, counted = make_grid(jobs, (10,), 8, 1, (10, 10)).place(jobs)
+    cut, counted = grid_of(jobs, (10,), 8, 1, (10, 10)).place(jobs)
     assert (cut.duration.tolist(), counted.clipped, counted.kept) == ([5, 8], 1, 2)
 
 
 def test_the_busiest_resources_in_their_own_order_and_a_rest_that_nothing_demands():
     jobs = workload([0, 1], [10, 10], [[1, 9, 5], [1, 0, 5]])
-    grid = make_grid(jobs, (10, 10), 15, 1, (10, 10, 10))
+    grid = grid_of(jobs, (10, 10), 15, 1, (10, 10, 10))
     assert grid.columns == (1, 2)
-    wide = make_grid(jobs, (10,) * 4, 15, 1, (10, 10, 10))
+    wide = grid_of(jobs, (10,) * 4, 15, 1, (10, 10, 10))
     assert wide.columns == (0, 1, 2)
     assert (wide.place(jobs)[0].demand[:, 3] == 0).all()
 
 
 def test_amounts_are_given_or_the_clusters_or_the_largest_jobs():
     jobs = workload([0, 1], [10, 10], [[1, 2], [4, 8]], capacity=[16, np.nan])
-    assert make_grid(jobs, (8, 8), 15, 1).amounts == (16, 8)
-    assert make_grid(jobs, (8, 8), 15, 1, (32, 64)).amounts == (32, 64)
+    assert grid_of(jobs, (8, 8), 15, 1).amounts == (16, 8)
+    assert grid_of(jobs, (8, 8), 15, 1, (32, 64)).amounts == (32, 64)
     with pytest.raises(UserError, match="one amount above 0 for each of r0, r1"):
-        make_grid(jobs, (8, 8), 15, 1, (32,))
+        grid_of(jobs, (8, 8), 15, 1, (32,))
 
 
 def test_the_step_lets_nine_in_ten_fit():
     jobs = workload(np.arange(1000), np.arange(1, 1001), np.ones(1000))
-    grid = make_grid(jobs, (10,), 15, amounts=(10,))
+    grid = grid_of(jobs, (10,), 15, amounts=(10,))
     assert grid.time_step == 61  # 900.1 / 15, rounded up to two digits
     placed, rounding = grid.place(jobs)
     assert placed.duration.max() == 15
     assert rounding.clipped == (np.arange(1, 1001) > 15 * 61).sum()
     none = workload([0, 1], [0, 0], [1, 1])
-    assert make_grid(none, (10,), 15).place(none)[0].duration.tolist() == [1, 1]
+    assert grid_of(none, (10,), 15).place(none)[0].duration.tolist() == [1, 1]
 
 
 def test_a_start_and_a_stretch():
     jobs = workload([10, 20, 31], [1, 1, 1], [1, 1, 1])
-    grid = make_grid(jobs, (4,), 15, 2, (4,))
+    grid = grid_of(jobs, (4,), 15, 2, (4,))
     assert grid.place(jobs, start=10)[0].arrival.tolist() == [0, 5, 10]
     assert grid.place(jobs, start=10, stretch=0.5)[0].arrival.tolist() == [0, 2, 5]
 
@@ -109,7 +113,7 @@ def anything(draw):
     )  # fmt: skip
     capacity = tuple(draw(st.lists(st.integers(1, 70), min_size=1, max_size=4)))
     step = draw(st.sampled_from([None, 0.01, 1.0, 3600.0]))
-    return jobs, make_grid(jobs, capacity, draw(st.integers(1, 20)), step, reject_long=draw(st.booleans()))
+    return jobs, grid_of(jobs, capacity, draw(st.integers(1, 20)), step, reject_long=draw(st.booleans()))
 
 
 @given(anything())

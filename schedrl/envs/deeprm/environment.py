@@ -37,7 +37,8 @@ class DeepRMEnv(gymnasium.Env):
     Args:
         settings: where to start from, default the defaults; `preset` and then single keywords replace some.
         family: of the job sequences: "train", "validation" or "test"; their seed is that of `reset`.
-        workload: jobs to use instead: a Workload, or arrays `(durations [X, T], demands [X, T, R])`.
+        workload: the setting of that name ("bursty"); or jobs to use instead: a Workload in steps and units,
+            or arrays `(durations [X, T], demands [X, T, R])`.
         render_mode: "ansi" (text) or "rgb_array" (the paper's picture).
     """
 
@@ -55,11 +56,11 @@ class DeepRMEnv(gymnasium.Env):
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise UserError(f"render_mode {render_mode!r} is unknown; use ansi or rgb_array")
-        self.settings = chosen(settings, preset, overrides)
+        self.settings = chosen(settings, preset, overrides, workload)
         self.representation = self.settings.representation
         self.render_mode = render_mode
-        self._family, self._workload = family, workload
-        self._jobs = jobs_of(self.settings, 0, family, workload)
+        self._family, self._workload = family, None if isinstance(workload, str) else workload
+        self._jobs = jobs_of(self.settings, 0, family, self._workload)
         self._seeded = self._started = False
         self._clusters = Clusters(self.settings, 1, self._jobs.max_jobs, self._jobs.steps)
         self._colours = Colours(self._clusters) if self.settings.image_colours else None

@@ -1,14 +1,20 @@
-"""Where a batch of clusters gets its next job sequences from: an endless stream, or given sequences."""
+"""Where a batch of clusters gets its next job sequences from: streams without end, or given sequences."""
 
 from typing import Any
 
 import numpy as np
 
 from schedrl.settings import UserError
-from schedrl.sim.deeprm.sequences import Sequences, from_steps, from_workload, with_gaps
+from schedrl.sim.deeprm.sequences import Sequences, from_steps, from_workload, narrowed, with_gaps
 from schedrl.workload.deeprm import DeepRMJobs
 from schedrl.workload.streams import BLOCK, SequenceStream
 from schedrl.workload.types import Workload
+
+from . import generated, traced
+from .generated import GeneratedJobs
+from .job_settings import TRACE, ClusterJobs
+from .placed import PlacedJobs, jobs_only
+from .traced import TracedJobs
 
 
 class StreamedJobs:
@@ -72,14 +78,21 @@ class GivenJobs:
         return self._sequences.rows(numbers)
 
 
-def jobs_of(settings: DeepRMJobs, seed: int, family: str, workload: Any = None) -> "StreamedJobs | GivenJobs":
+Source = StreamedJobs | GivenJobs | PlacedJobs
+
+
+def jobs_of(settings: ClusterJobs, seed: int, family: str, workload: Any = None) -> Source:
     """Choose the source: `workload` is None, a `Workload`, `Sequences`, or `(durations, demands)` by step.
 
     Raises:
-        UserError: the given jobs have other resources than the cluster.
+        UserError: the given jobs have other resources than the cluster; or the chosen workload has no usable
+            job.
     """
     if workload is None:
-        return StreamedJobs(settings, seed, family)
+        if not settings.placed:
+            return StreamedJobs(settings, seed, family)
+        kind = TracedJobs if settings.workload == TRACE else GeneratedJobs
+        return kind(jobs_only(settings), seed, family)
     if isinstance(workload, Workload):
         sequences = from_workload(workload)
     elif isinstance(workload, Sequences):
@@ -93,3 +106,21 @@ def jobs_of(settings: DeepRMJobs, seed: int, family: str, workload: Any = None) 
             "make them equal"
         )
     return GivenJobs(sequences)
+
+
+def sequences_of(settings: ClusterJobs, num_sequences: int, seed: int = 0, family: str = "test") -> Sequences:
+    """Return the first `num_sequences` job sequences of a family."""
+    if not settings.placed:
+        return from_steps(*SequenceStream(settings, seed, family).take(0, num_sequences))
+    return narrowed(jobs_of(settings, seed, family).at(np.arange(num_sequences)))
+
+
+def described(settings: ClusterJobs) -> list[str]:
+    """Say in a few lines what was rounded and how much comes; nothing for DeepRM's own jobs.
+
+    Raises:
+        UserError: the workload has no usable job.
+    """
+    if not settings.placed:
+        return []
+    return (traced if settings.workload == TRACE else generated).described(jobs_only(settings))

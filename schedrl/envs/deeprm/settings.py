@@ -3,8 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from schedrl.settings import preset_values
-from schedrl.workload.deeprm import DeepRMJobs
+from schedrl.settings import Settings, preset_values
+
+from .job_settings import ClusterJobs
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Quirks:
 
 
 @dataclass(frozen=True)
-class DeepRMSettings(DeepRMJobs):
+class DeepRMSettings(ClusterJobs):
     """One pool of resources, jobs of known duration and demand, a queue of visible slots and a backlog."""
 
     actions: ClassVar[str] = "discrete"
@@ -106,11 +107,15 @@ class DeepRMSettings(DeepRMJobs):
 
     def summary(self) -> str:
         """Describe the environment in a line."""
-        load = " / ".join(f"{share:.0%}" for share in self.expected_load())
+        kind = self.workload if self.placed else self.distribution
+        if self.placed:
+            load = "of their own" if self.load is None else f"{self.load:.0%}"
+        else:
+            load = " / ".join(f"{share:.0%}" for share in self.expected_load())
         limit = "any" if self.idle_limit is None else self.idle_limit
         return (
             f"{self.num_resources} resources of {'/'.join(map(str, self.capacities))} units, "
-            f"{self.num_job_slots} job slots, {self.distribution} jobs for {self.sequence_length} steps "
+            f"{self.num_job_slots} job slots, {kind} jobs for {self.sequence_length} steps "
             f"at load {load}, ends {self.termination}, idle_limit {limit}"
         )
 
@@ -146,10 +151,20 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-def chosen(settings: DeepRMSettings | None, preset: str | None, overrides: dict[str, Any]) -> DeepRMSettings:
+def chosen(
+    settings: DeepRMSettings | None, preset: str | None, overrides: dict[str, Any], workload: Any = None
+) -> DeepRMSettings:
     """Lay a preset and single overrides over the settings given, or over the defaults.
+
+    `workload` is an override too where it is a name; jobs themselves are no setting.
 
     Raises:
         UserError: an unknown name (the nearest are listed), or a value refused.
     """
-    return (settings or DeepRMSettings()).replace(**preset_values(preset, PRESETS) | overrides)
+    values, settings = preset_values(preset, PRESETS), settings or DeepRMSettings()
+    if isinstance(workload, str):
+        overrides = {"workload": workload} | overrides
+    if not settings.placed and not {"workload", "trace", "trace_file"} & set(overrides):
+        return settings.replace(**values | overrides)
+    # An arrival_rate of a preset is DeepRM's own, never that of a generator chosen beside it.
+    return Settings.replace(settings, **values).replace(**overrides)

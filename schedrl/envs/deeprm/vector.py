@@ -31,7 +31,8 @@ class DeepRMVectorEnv(VectorEnv):
         num_envs: N, at least 1.
         seed: of the job sequences; `reset(seed=...)` replaces it.
         family: "train", "validation" or "test" sequences.
-        workload: jobs to use instead, in turn: see `schedrl.envs.deeprm.jobs.jobs_of`.
+        workload: the setting of that name, or jobs to use instead, in turn: see
+            `schedrl.envs.deeprm.jobs.jobs_of`.
         copy: return fresh arrays at every step; False reuses them (faster: copy what you keep).
 
     Raises:
@@ -55,7 +56,7 @@ class DeepRMVectorEnv(VectorEnv):
         copy: bool = True,
         **overrides: Any,
     ) -> None:
-        settings = chosen(settings, preset, overrides)
+        settings = chosen(settings, preset, overrides, workload)
         settings.check(num_envs >= 1, f"num_envs is {num_envs}; it must be at least 1")
         settings.check(
             not settings.image_colours,
@@ -63,8 +64,9 @@ class DeepRMVectorEnv(VectorEnv):
         )
         self.settings, self.num_envs = settings, num_envs
         self.representation = settings.representation
-        self._family, self._workload, self._copy = family, workload, copy
-        self._jobs = jobs_of(settings, seed, family, workload)
+        self._family, self._copy = family, copy
+        self._workload = None if isinstance(workload, str) else workload
+        self._jobs = jobs_of(settings, seed, family, self._workload)
         self.clusters = Clusters(settings, num_envs, self._jobs.max_jobs, self._jobs.steps)
         self.single_observation_space = self.clusters.observer.space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -174,7 +176,7 @@ class DeepRMVectorEnv(VectorEnv):
 
     def factory(self) -> Callable[..., "DeepRMVectorEnv"]:
         """Return what makes such an environment in another process: `factory()(num_envs=..., seed=...)`."""
-        options = {"family": self._family, "workload": self._workload, "copy": self._copy}
+        options: dict[str, Any] = {"family": self._family, "workload": self._workload, "copy": self._copy}
         return functools.partial(DeepRMVectorEnv, self.settings, **options)
 
     def get_state(self) -> dict[str, np.ndarray]:

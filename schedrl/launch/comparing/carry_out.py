@@ -17,6 +17,7 @@ from schedrl.launch.comparing.plan import ComparisonPlan
 from schedrl.launch.comparing.watching import Watch
 from schedrl.launch.interrupts import Interrupts
 from schedrl.launch.plan import Plan
+from schedrl.launch.workload import described
 from schedrl.settings import UserError
 
 FAILED = 1
@@ -68,7 +69,7 @@ def announce(
     """Say what is going to happen."""
     seeds = ", ".join(map(str, plan.settings.training_seeds))
     say(f"{', '.join(plan.algorithms)} on {plan.settings.env}: {plan.environment.summary()}")
-    for text in facts.values():
+    for text in (*described(plan.environment), *facts.values()):
         say(text)
     found: list[str] = list(states.values())
     counts = {"finished": "finished already", "begun": "to be continued", "new": "to train"}

@@ -20,7 +20,9 @@ from schedrl.launch.able import able_in, refuse_teacher, refuse_unable
 from schedrl.launch.comparing.settings import CompareSettings
 from schedrl.launch.plan import Plan
 from schedrl.launch.settings import LaunchSettings
+from schedrl.launch.workload import add_workload_arguments, guest_of
 from schedrl.settings import (
+    Guest,
     Parser,
     Resolved,
     Settings,
@@ -96,11 +98,13 @@ def read_plan(argv: Iterable[str] | None) -> ComparisonPlan:
     algorithms = _algorithms(first.algorithms, env)
     own = {name: registry.get("algorithm_settings", name) for name in algorithms}
     environment = registry.get("environment_settings", env)
-    args = make_parser(environment, own.values()).parse_args(_checked(argv, own.values()))
+    guest = guest_of(argv, environment, (CompareSettings, *own.values()))
+    args = make_parser(environment, own.values(), guest).parse_args(_checked(argv, own.values(), guest))
     classes = (CompareSettings, environment, *own.values())
     absent = {section(registry.get("algorithm_settings", name)) for name in registry.names("algorithm")}
     absent -= {section(cls) for cls in own.values()}
-    resolved = resolve(classes, args, presets_by_class(environment, *own.values()), ignored=absent)
+    presets = presets_by_class(environment, *own.values())
+    resolved = resolve(classes, args, presets, ignored=absent, guest=guest)
     settings = resolved[CompareSettings].replace(env=env, algorithms=tuple(algorithms))
     _refuse_contradictions(resolved, own)
     for cls in own.values():
@@ -118,8 +122,10 @@ def read_plan(argv: Iterable[str] | None) -> ComparisonPlan:
     return plan if settings.num_episodes else plan.with_budget(settings.total_steps or DECISIONS)
 
 
-def make_parser(environment: type[Settings], algorithms: Iterable[type[Settings]] = ()) -> Parser:
-    """Return the parser for one environment and some algorithms."""
+def make_parser(
+    environment: type[Settings], algorithms: Iterable[type[Settings]] = (), guest: Guest | None = None
+) -> Parser:
+    """Return the parser for one environment, some algorithms and one workload."""
     algorithms = tuple(algorithms)
     parser = Parser(
         prog="compare_algorithms.py",
@@ -130,6 +136,7 @@ def make_parser(environment: type[Settings], algorithms: Iterable[type[Settings]
         "others are reported), 2 bad input, 42 or 130 interrupted (finished runs are kept, the same "
         "command goes on).",
     )
+    add_workload_arguments(parser, guest)
     add_arguments(parser, CompareSettings, environment, *algorithms, presets=_named(environment, *algorithms))
     for cls in algorithms:
         add_own_arguments(parser, cls, without=BUDGET)
@@ -159,12 +166,13 @@ def _algorithms(text: str, env: str) -> list[str]:
     return names
 
 
-def _checked(argv: list[str], classes: Iterable[type[Settings]]) -> list[str]:
+def _checked(argv: list[str], classes: Iterable[type[Settings]], guest: Guest | None) -> list[str]:
     """Return `argv`, refused with a better word than "unknown option" where a flag names one algorithm."""
     here = {section(cls) for cls in classes}
+    workload = "" if guest is None else section(guest.cls)
     for argument in argv:
         table, dot, name = argument.removeprefix("--").partition("=")[0].partition(".")
-        if not argument.startswith("--") or not dot:
+        if not argument.startswith("--") or not dot or table.lower() == workload:
             continue
         known = registry.find("algorithm", table)
         if table.lower() not in here:

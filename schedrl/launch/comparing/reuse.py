@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from schedrl.launch.plan import Plan
+from schedrl.launch.workload import data_of
 from schedrl.settings import UserError
 from schedrl.settings.values import show
 
@@ -80,6 +81,8 @@ def _differences(run: Plan, folder: Path) -> list[str]:
         for name in own.kinds():
             if getattr(old, name) != getattr(own, name):
                 texts.append(_difference(name, getattr(old, name), getattr(own, name)))
+    if description["settings"].get("data", {}) != (found := data_of(run.environment)):
+        texts.append(f"the content of {', '.join(found) or 'a trace'}")
     return texts
 
 

@@ -121,6 +121,13 @@ def padded(sequences: Sequences, num_jobs: int) -> Sequences:
     )
 
 
+def narrowed(sequences: Sequences) -> Sequences:
+    """Take off the columns at the end in which no job ever comes."""
+    used = max(1, int((sequences.arrival != NEVER).sum(axis=1).max(initial=0)))
+    arrival, duration, demand = (np.ascontiguousarray(column[:, :used]) for column in sequences[:3])
+    return Sequences(arrival, duration, demand, sequences.steps)
+
+
 def _whole(name: str, values: np.ndarray) -> np.ndarray:
     values = np.asarray(values)
     if values.dtype.kind not in "iu":

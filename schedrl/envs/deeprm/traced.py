@@ -1,0 +1,147 @@
+"""Sequences of a trace in DeepRM's steps and units: windows of the part of the trace that a family has.
+
+The parts follow one another in time, so that nothing of what is tested was there to learn from: the first
+60 % of the jobs are for training, 20 % for validation, 20 % for tests. Sequence i is a window of
+`sequence_length` steps at a random place of the part; one that runs over its end goes on at its beginning, so
+that each step is as likely as any other and the load of the sequences is that of the part.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from schedrl.settings import UserError
+from schedrl.sim.deeprm.sequences import Sequences
+from schedrl.workload.slots import Grid, Rounding, SlotJobs, amounts_of, make_grid
+from schedrl.workload.streams import FAMILIES
+from schedrl.workload.types import Workload
+
+from .job_settings import ClusterJobs
+from .placed import PlacedJobs, load_text, stream, units_line, windows
+
+ENDS = (0.6, 0.8)
+"""Shares of the jobs, by arrival, at which the training and the validation part end."""
+
+
+class Trace(NamedTuple):
+    """A trace in three parts, and how it is rounded."""
+
+    parts: tuple[Workload, ...]
+    borders: tuple[float, ...]
+    """Four times: where the parts begin and end."""
+    grid: Grid
+    read: str
+    """What was read, in a line."""
+
+
+@cache
+def opened(jobs: ClusterJobs, files: tuple[str, ...]) -> Trace:
+    """Read the trace and choose its grid by the training part. `files` are its hash: another is read anew.
+
+    Raises:
+        UserError: it can't be read, has no usable job, or can't be parted.
+    """
+    own: Any = jobs.workload_settings
+    workload, rejected = own.read()
+    arrival, count = workload.arrival, len(workload)
+    cuts = [float(arrival[int(end * count)]) for end in ENDS]
+    last = float(arrival[-1] + (arrival[-1] - arrival[0]) / max(1, count - 1))
+    borders = (float(arrival[0]), *cuts, last)
+    if not all(np.diff(borders) > 0):
+        raise UserError(
+            f"{own.trace_file}: {count} usable jobs arrive at too few different times to be parted into "
+            "training, validation and test; take a longer trace"
+        )
+    places = np.searchsorted(arrival, borders)
+    parts = tuple(workload.take(slice(*ends)) for ends in zip(places[:-1], places[1:], strict=True))
+    grid = make_grid(
+        parts[0],
+        amounts_of(workload, jobs.trace_capacity),
+        jobs.capacities,
+        jobs.max_job_duration,
+        jobs.time_step,
+        jobs.long_jobs == "reject",
+    )
+    reasons = ", ".join(f"{count} {reason}" for reason, count in rejected.counts.items())
+    read = f"{own.trace_file}: {count:,} jobs" + (f", rows rejected: {reasons}" if reasons else "")
+    return Trace(parts, borders, grid, read)
+
+
+class Part(NamedTuple):
+    """One part at one load."""
+
+    jobs: SlotJobs
+    steps: int
+    """Its length."""
+    rounding: Rounding
+
+
+@cache
+def part_of(jobs: ClusterJobs, files: tuple[str, ...], family: str, load: float | None) -> Part:
+    """Return the jobs of a family, their arrivals stretched so that they have this load after rounding.
+
+    Raises:
+        UserError: none of them can run.
+    """
+    trace, which = opened(jobs, files), FAMILIES.index(family)
+    workload, start = trace.parts[which], trace.borders[which]
+    span = (trace.borders[which + 1] - start) / trace.grid.time_step
+    placed, rounding = trace.grid.place(workload, start)
+    if not rounding.kept:
+        raise UserError(
+            f"{jobs.workload_settings.trace_file}: no job of the {family} part can run here: "
+            + ", ".join(f"{count} {reason}" for reason, count in rounding.rejected.items())
+        )
+    steps = max(1, round(span if load is None else float(trace.grid.work(placed).max()) / load))
+    placed, rounding = trace.grid.place(workload, start, steps / span)
+    return Part(placed._replace(arrival=np.minimum(placed.arrival, steps - 1)), steps, rounding)
+
+
+def files_of(jobs: ClusterJobs) -> tuple[str, ...]:
+    """Return the hashes of the trace."""
+    return tuple(jobs.data().values())
+
+
+def around(part: Part, steps: int) -> SlotJobs:
+    """Return the part's jobs again and again, for windows of so many steps that begin anywhere in it."""
+    turns = 1 + -(-steps // part.steps)
+    arrival = (part.jobs.arrival + part.steps * np.arange(turns)[:, None]).ravel()
+    return SlotJobs(arrival, np.tile(part.jobs.duration, turns), np.tile(part.jobs.demand, (turns, 1)))
+
+
+class TracedJobs(PlacedJobs):
+    """The sequences of a trace."""
+
+    def __init__(self, jobs: ClusterJobs, seed: int, family: str) -> None:
+        super().__init__(jobs, seed, family, 0)
+        self._parts = {load: part_of(jobs, files_of(jobs), self.family, load) for load in self.loads}
+        self._around = {load: around(part, self.steps) for load, part in self._parts.items()}
+        for load, part in self._parts.items():
+            arrival = self._around[load].arrival
+            first = np.arange(len(part.jobs.arrival))  # a fullest window begins with one of these
+            most = int((np.searchsorted(arrival, arrival[first] + self.steps) - first).max())
+            self.max_jobs = max(self.max_jobs, most)
+
+    def part(self, number: int, load: float | None, count: int) -> Sequences:
+        """Draw `count` windows of one load at random places."""
+        starts = stream(self.seed, self.family, number, 0).integers(self._parts[load].steps, size=count)
+        return windows(self._around[load], starts, self.steps, self.max_jobs)
+
+
+def described(jobs: ClusterJobs) -> list[str]:
+    """Say in a few lines what was read and rounded and how much comes."""
+    files = files_of(jobs)
+    trace = opened(jobs, files)
+    resources = trace.parts[0].resources
+    parts = {family: part_of(jobs, files, family, jobs.load) for family in FAMILIES}
+    lines = [trace.read, units_line(trace.grid, resources, trace.parts[0].time_unit)]
+    lines += sum((part.rounding for part in parts.values()), Rounding()).lines()
+    for family, part in parts.items():
+        load = trace.grid.work(part.jobs) / part.steps
+        sequences = part.steps / jobs.sequence_length
+        lines.append(
+            f"{family}: {part.rounding.kept:,} jobs in {part.steps:,} steps, load after rounding "
+            f"{load_text(load, trace.grid, resources)}; {sequences:.1f} sequences without overlap"
+        )
+    return lines
