@@ -52,7 +52,8 @@ def make(
             `job_distribution.Workload` in steps and units or, for DeepRM, arrays
             `(durations [X, T], demands [X, T, R])` by step, 0 = no arrival.
         render_mode: None, "ansi" or "rgb_array".
-        **settings: single settings, which win over the preset; `family` of the generated sequences.
+        **settings: single settings, which win over the preset; `settings`, where to start from instead of the
+            defaults; `family` of the generated sequences.
 
     Raises:
         UserError: an unknown name (the nearest are listed) or a value refused.

@@ -102,6 +102,7 @@ def test_settings_lie_where_they_belong():
     assert settings.replace(workload="poisson").workload_settings.to_dict()["durations"] == own.durations
     assert settings.replace(workload="deeprm", load=None) == DeepRMSettings(capacity=20)
     assert DeepRMSettings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+    assert environment.make(**settings.to_dict()).settings == settings
     assert hash(settings) == hash(settings.replace())
     assert (DeepRMSettings().replace(workload="uniform").distribution) == "uniform"
     assert "bursty jobs for 50 steps at load 90%" in settings.summary()

@@ -91,7 +91,8 @@ def test_what_became_of_two_parts_adds_up_and_is_said():
     text = "\n".join(both.lines())
     for part in (
         "5 of 9 jobs kept, 3 rejected (demands more",
-        "100.0% of work in durations and 50.0% in demands; cutting 1 long jobs takes 10.0% of it",
+        "100.0% of work in durations and 50.0% in demands (a",
+        "; cutting 1 long jobs takes 10.0% of it",
         "20% of the jobs arrive",
     ):
         assert part in text

@@ -150,9 +150,11 @@ class ClusterJobs(DeepRMJobs):
     def _seated(self, workload: str, own: Any, changes: dict[str, Any]) -> dict[str, Any]:
         """Move those of `changes` that are settings of the class `own` into `workload_settings`."""
         known, theirs = self.kinds(), own.kinds()
+        # Beside a whole table (`to_dict` has one) a shared name is DeepRM's.
+        shared = () if changes.get("workload_settings") else self.OF_OWN
         inside, outside = {}, {}
         for name, value in changes.items():
-            if (name not in known or name in self.OF_OWN) and canonical(name, theirs) in theirs:
+            if (name not in known or name in shared) and canonical(name, theirs) in theirs:
                 inside[canonical(name, theirs)] = value
             elif name in known:
                 outside[name] = value
