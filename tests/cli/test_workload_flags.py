@@ -44,7 +44,7 @@ def test_the_run_keeps_the_workload_and_goes_on_with_it(trained, capsys):
     assert stored["workload_settings"]["burst_interval"] == 200.0
     words = [*TINY, "--model_dir", str(trained), "--no_eval", "--resume"]
     assert launcher.main([*words, "--burst_interval", "200", "--workload", "bursty"]) == 0
-    assert "bursty: a step is 19 seconds" in capsys.readouterr().out
+    assert "bursty: a step is 19 s" in capsys.readouterr().out
     assert launcher.main([*words, "--burst_interval", "250"]) == 2
     assert (
         "workload_settings = burst_interval=250.0 (the run has burst_interval=200.0)"

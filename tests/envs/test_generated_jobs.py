@@ -171,7 +171,7 @@ def test_episodes_go_to_their_end_in_every_termination():
 
 def test_it_is_said_what_was_rounded():
     text = "\n".join(jobs.described(settings_of(load=0.9)))
-    assert "bursty: a step is 19 seconds; 10 units stand for 40 cores of cpu" in text
+    assert "bursty: a step is 19 s; 10 units stand for 40 cores of cpu" in text
     assert "jobs kept" in text
     assert "memory 90.0% after rounding" in text
     assert jobs.described(DeepRMSettings()) == []

@@ -151,8 +151,7 @@ def units_line(grid: Grid, resources: Sequence[Resource], time_unit: str) -> str
     idle = len(grid.capacity) - len(grid.columns)
     if idle:
         stand.append(f"nothing demands the other {idle} of num_resources {len(grid.capacity)}")
-    plural = "" if grid.time_step == 1 or time_unit.endswith("s") else "s"
-    return f"a step is {grid.time_step:g} {time_unit}{plural}; " + ", ".join(stand)
+    return f"a step is {grid.time_step:g} {time_unit}; " + ", ".join(stand)
 
 
 def load_text(load: np.ndarray, grid: Grid, resources: Sequence[Resource]) -> str:
