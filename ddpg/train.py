@@ -28,6 +28,8 @@ from schedrl.learning.transitions import NStep, TransitionCollector
 
 MOST_WARM_UP = 0.1
 """Learning starts after this share of the budget at the latest."""
+CRITIC_FIRST = 0.2
+"""After imitating, the critics learn alone up to this share of the budget: young ones would undo it."""
 
 
 def train(env: VectorEnv, settings: DDPGSettings, run: Run) -> Iterator[Record]:
@@ -85,7 +87,9 @@ def train(env: VectorEnv, settings: DDPGSettings, run: Run) -> Iterator[Record]:
 def rates(settings: DDPGSettings, progress: float) -> dict[str, float]:
     """Return what changes while the budget is spent."""
     kind, critic = settings.learning_rate_schedule, settings.critic_learning_rate
-    return rates_of(settings, progress) | {
+    still = settings.pretrain is not None and progress < CRITIC_FIRST
+    actor = rates_of(settings, progress) | ({"learning_rate": 0.0} if still else {})
+    return actor | {
         "critic_learning_rate": scheduled(kind, critic, 0.0, progress),
         "epsilon": scheduled("linear", settings.epsilon, settings.epsilon_final, progress),
         "priority_beta": scheduled("linear", settings.priority_beta, 1.0, progress),

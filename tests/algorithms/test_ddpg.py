@@ -5,7 +5,7 @@ import pytest
 from small_runs import small_settings
 
 from ddpg.model import Agent
-from ddpg.train import make_batch, train
+from ddpg.train import make_batch, rates, train
 from ddpg.update import Learner
 from schedrl.envs.action_probes import ACTION_PROBES, MixedChoice, MixedTwoChoices
 from schedrl.envs.probes import MaskedBestAction
@@ -202,10 +202,10 @@ class TestUpdate:
         np.testing.assert_allclose(agent.target.numpy(), wanted, rtol=1e-5, atol=1e-6)
 
     def test_actor_and_critic_have_step_sizes_of_their_own(self):
-        for rates, moved in (((1e-2, 0.0), (True, False)), ((0.0, 1e-2), (False, True))):
+        for sizes, moved in (((1e-2, 0.0), (True, False)), ((0.0, 1e-2), (False, True))):
             learner = make_learner(MaskedBestAction(8))
             before = learner.agent.weights.numpy()
-            learner.update(batch_of(MaskedBestAction(8)), *rates, 0.0)
+            learner.update(batch_of(MaskedBestAction(8)), *sizes, 0.0)
             changed, size = learner.agent.weights.numpy() != before, learner.agent.sizes[0]
             assert (changed[:size].any(), changed[size:].any()) == moved
 
@@ -331,6 +331,14 @@ def test_other_actions_resume_and_leave_a_policy(probe, tmp_path):
     np.testing.assert_allclose(outputs["action"], stored, atol=1e-5)
     choices = {"logits"} if whole.model.actions.sizes else set()
     assert set(outputs) == {"action", "numbers", "value"} | choices
+
+
+def test_after_imitating_the_critics_learn_first():
+    plain = small_settings("ddpg")
+    imitator = plain.replace(pretrain="sjf")
+    assert rates(imitator, 0.1)["learning_rate"] == 0
+    assert rates(imitator, 0.1)["critic_learning_rate"] == rates(plain, 0.1)["critic_learning_rate"] > 0
+    assert rates(imitator, 0.2) == rates(plain, 0.2)
 
 
 def test_refusals():
