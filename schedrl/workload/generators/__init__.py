@@ -21,6 +21,7 @@ GENERATORS = {
     "bursty": f"{_HERE}.bursty:BurstySettings",
     "diurnal": f"{_HERE}.diurnal:DiurnalSettings",
     "correlated": f"{_HERE}.correlated:CorrelatedSettings",
+    "real_trace": f"{_HERE}.real_trace:RealTraceSettings",
     "lublin": f"{_HERE}.lublin:LublinSettings",
     "deeprm": "schedrl.workload.deeprm:DeepRMJobs",
     "uniform": f"{_HERE}.deeprm:UniformSettings",
@@ -59,5 +60,7 @@ def generate(settings: Any, num_jobs: int, seed: int = 0, family: str = "train",
         from .deeprm import draw
 
         return draw(settings, num_jobs, seed, family, number)
+    if hasattr(settings, "trace_file"):
+        return settings.cut(num_jobs, seed, family, number)
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=spawn_key))
     return settings.draw(rng, num_jobs)
