@@ -82,8 +82,7 @@ def _columns(table: pd.DataFrame, rejected: Rejected) -> dict[str, np.ndarray]:
     table = set_aside(table, (table["end_time"] == 0).to_numpy(), "unfinished", rejected)
     cpu, memory = table["plan_cpu"], table["plan_mem"]
     start, end = table["start_time"].to_numpy(), table["end_time"].to_numpy()
-    graph = table["task_name"].str.extract(NAMED).fillna("")
-    waits_for = graph[1].str.replace(r"[A-Za-z]", "", regex=True).str.replace("_", " ").str.strip()
+    number, depends_on = _graph(table["task_name"])
     with np.errstate(invalid="ignore", over="ignore"):
         duration = end - start
     return {
@@ -101,6 +100,14 @@ def _columns(table: pd.DataFrame, rejected: Rejected) -> dict[str, np.ndarray]:
         "task": table["task_name"].to_numpy(),
         "task_type": table["task_type"].to_numpy(),
         "status": table["status"].to_numpy(),
-        "number": graph[0].to_numpy(object),
-        "depends_on": waits_for.to_numpy(object),
+        "number": number,
+        "depends_on": depends_on,
     }
+
+
+def _graph(names: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """Return the number of each task and those of the tasks it waits for; most names are there many times."""
+    codes, distinct = names.factorize()
+    parts = distinct.to_series().str.extract(NAMED).fillna("")
+    waits_for = parts[1].str.replace(r"[A-Za-z]", "", regex=True).str.replace("_", " ").str.strip()
+    return parts[0].to_numpy(object)[codes], waits_for.to_numpy(object)[codes]
