@@ -126,11 +126,21 @@ def _field(name: str) -> str | None:
 
 
 def header_row(source: Source, line: int = 1) -> list[str]:
-    """Return the names in the header row, made distinct and never empty."""
-    head = source.head.removeprefix(b"\xef\xbb\xbf").split(b"\n", line)[line - 1 : line]
-    text = source.text(b"".join(head)).removesuffix("\r")
+    """Return the names in the header row, made distinct and never empty.
+
+    Raises:
+        UserError: that line is no row.
+    """
+    head = source.head.removeprefix(b"\xef\xbb\xbf")
+    if b"\n" not in head:
+        head = head.replace(b"\r", b"\n")
+    text = source.text(b"".join(head.split(b"\n", line)[line - 1 : line])).removesuffix("\r")
+    try:
+        found = next(csv.reader(io.StringIO(text, newline="")), [])
+    except csv.Error as error:
+        raise UserError(f"{source.path}, line {line}: no row of column names ({error}); mend it") from None
     names: list[str] = []
-    for place, name in enumerate(next(csv.reader(io.StringIO(text)), []), 1):
+    for place, name in enumerate(found, 1):
         name = name.strip() or f"column {place}"
         names.append(name if name not in names else f"{name} ({place})")
     return names

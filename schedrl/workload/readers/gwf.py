@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from schedrl.workload.readers.build import Columns, build
-from schedrl.workload.readers.csv import header_row
 from schedrl.workload.readers.headed import headed_layout
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
@@ -92,7 +91,8 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bo
     Raises:
         UserError: a column is missing, or no usable job.
     """
-    workflows = not {"JobID", "SubmitTime", "RunTime"}.isdisjoint(header_row(source))
+    first = next(iter(Head.of(source).rows), [])
+    workflows = not {"JobID", "SubmitTime", "RunTime"}.isdisjoint(first)
     layout = headed_layout(source, WORKFLOW, text=["JobID", *EXTRA]) if workflows else FLAT
     columns = joined(
         (_columns(table, rejected) for table in read_table(source, layout, rejected)), rejected, source

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from schedrl.settings import UserError
@@ -145,6 +145,7 @@ def test_the_entries_of_damaged_json_are_jobs_or_rejected(tmp_path, name, data):
 
 @pytest.mark.parametrize("name", ["alibaba2018", "alibaba_gpu2020", "openb", "gwf", "batsim", "philly"])
 @QUICK
+@example(junk=b"\r\x00", start=b"")
 @given(
     junk=st.binary(max_size=200), start=st.sampled_from([b"", b"[{", b"{", OPENB.encode() + b"\n", b"# \n"])
 )

@@ -22,8 +22,9 @@ def test_workflows_are_padded_tables(read_text):
 
 
 def test_the_archives_text_has_29_fields(read_text):
-    head = "# The Grid Workloads Archive\n" + "".join(f"# {n} a field\n" for n in range(1, 40))
-    jobs, rejected = read_text(head + flat() + flat("2", estimate="10", asked="8", tail="-1 -1 -1"))
+    head = '# The Grid Workloads Archive, "Zürich\n' + "".join(f"# {n} a field\n" for n in range(1, 40))
+    text = head + flat() + flat("2", estimate="10", asked="8", tail="-1 -1 -1")
+    jobs, rejected = read_text(text.encode("latin-1"))
     assert jobs.id.tolist() == ["1", "2"]
     assert jobs.demand[:, 0].tolist() == [4, 8]
     assert jobs.estimate.tolist() == [60, 30]

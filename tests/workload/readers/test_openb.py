@@ -80,6 +80,12 @@ def test_columns_may_stand_in_any_order_among_others(read_text):
     assert not jobs.extra
 
 
+def test_lines_may_end_with_a_carriage_return(read_text):
+    plain, _ = read_text(f"{HEADER}\n{ROW}\n")
+    for end in ("\r\n", "\r"):
+        assert read_text(f"{HEADER}{end}{ROW}{end}")[0].same_as(plain)
+
+
 def test_the_real_sample(shared_dir, format_of):
     path = shared_dir / "traces" / "openb_pod_list_default.first1000.csv"
     assert format_of(path) == "openb"
