@@ -61,7 +61,7 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False) -> Worklo
     Raises:
         UserError: a column is missing in a header row, or no usable job.
     """
-    layout = fixed_layout(source, COLUMNS, TEXT, needed=3)
+    layout = fixed_layout(source, COLUMNS, TEXT, needed=1)
     columns = joined(
         (_columns(table, rejected) for table in read_table(source, layout, rejected)), rejected, source
     )

@@ -52,6 +52,7 @@ def test_no_plan_of_gpus_is_no_gpu_and_is_counted(read_text):
         ("a,w,1.5,Terminated,5.0,6.0,600.0,29.0,50.0,T4", "bad_instances"),
         ("a,w,,Terminated,5.0,6.0,600.0,29.0,50.0,T4", "bad_instances"),
         (",w,1.0,Terminated,5.0,6.0,600.0,29.0,50.0,T4", "id_missing"),
+        ("a,w,1.0,Terminated", "arrival_unknown"),
         ("a,w,1.0,Terminated,5.0,6.0,all,29.0,50.0,T4", "not_numeric"),
         (ROW, "exact_repeat"),
     ],
