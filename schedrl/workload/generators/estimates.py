@@ -4,7 +4,7 @@ Apart from the durations because every generator takes every model. Sources: `fa
 Feitelson and Mu'alem Weil, Utilization and predictability in scheduling the IBM SP2 with backfilling
 (IPPS/SPDP 1998), kept in Mu'alem and Feitelson (IEEE TPDS 12, 2001); `round` follows Tsafrir, Etsion and
 Feitelson, Modeling user runtime estimates (JSSPP 2005): about 20 round values make up nearly all estimates,
-and no job runs longer.
+and none is too short, because jobs are killed at it.
 """
 
 from dataclasses import dataclass
@@ -87,7 +87,10 @@ RANK_DECAY = 0.85
 
 @dataclass(frozen=True)
 class Round:
-    """One of 20 round values that is no less than the duration; longer jobs say the next whole hour."""
+    """One of 20 round values that is no less than the duration; longer jobs say the next whole hour.
+
+    Simpler than the paper's model, which fits the values and their popularity to a log.
+    """
 
     def draw(self, rng: np.random.Generator, duration: np.ndarray) -> np.ndarray:
         """Draw from the popular values, given that the job fits."""
