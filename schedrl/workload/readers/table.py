@@ -27,7 +27,8 @@ MISSING = (
     *("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 )
 """What stands for an unknown number in a table: the list of pandas, which parses it fastest."""
-PLAIN = re.compile(rb"-?\d+")
+PLAIN = re.compile(r"-?[0-9]+")
+BLANKS = re.compile(r"[ \t\r]+")
 
 
 @dataclass(frozen=True)
@@ -91,14 +92,19 @@ def _fast(source: Source, block: bytes, layout: Layout, first: int, newlines: in
 
     if b"\0" in block or (b"\r" in block and b"\r" in block.replace(b"\r\n", b"")):
         return None
-    table = _parsed(source, block, layout, as_numbers=True) if _may_be_numbered(block, layout) else None
+    row = _first_row(block, layout)
+    if len(row) > len(layout.columns):  # pandas takes the first fields for names of the rows then
+        return None
+    numbered = _may_be_numbered(block, row, layout)
+    table = _parsed(source, block, layout, as_numbers=True) if numbered else None
     numbered = table is not None and all(table[name].dtype == np.int64 for name in layout.text)
     if not numbered:
         table = _parsed(source, block, layout, as_numbers=False)
-    if table is None or not isinstance(table.index, pd.RangeIndex):  # a row was longer than the first one
+    if table is None:
         return None
     lines = _lines(block, len(table), layout, first, newlines)
-    if lines is None or (layout.needed > 1 and table[layout.columns[layout.needed - 1]].isna().any()):
+    last = table[layout.columns[layout.needed - 1]]
+    if lines is None or (layout.needed > 1 and (last.isna() | (last == "")).any()):
         return None
     if any(kind.kind not in "iuf" for kind in table.dtypes[layout.numbers]):
         return None
@@ -112,18 +118,29 @@ def _fast(source: Source, block: bytes, layout: Layout, first: int, newlines: in
     return table
 
 
-def _may_be_numbered(block: bytes, layout: Layout) -> bool:
+def _first_row(block: bytes, layout: Layout) -> list[str]:
+    """Return the fields of the first row that has any."""
+    sign = (layout.comment or "\n").encode()
+    lines = (line.split(sign)[0].decode("latin-1") for line in io.BytesIO(block))
+    if layout.separator is None:
+        return next((words for line in lines if (words := line.split())), [])
+    rows = csv.reader(lines, delimiter=layout.separator, skipinitialspace=True)
+    try:
+        return next((row for row in rows if len(row) > 1 or any(field.strip() for field in row)), [])
+    except csv.Error:
+        return []
+
+
+def _may_be_numbered(block: bytes, row: list[str], layout: Layout) -> bool:
     """Whether columns of text might hold only whole numbers as Python writes them: no 007, +5, -0, "5"."""
     if not layout.numbered or layout.separator not in (None, ",", "\t") or layout.quoted and b'"' in block:
         return False
-    separator = None if layout.separator is None else layout.separator.encode()
-    sign = (layout.comment or "\n").encode()
-    rows = (line.split(sign)[0] for line in io.BytesIO(block))
-    fields = next((row for row in rows if row.strip()), b"").split(separator)
     places = [layout.columns.index(name) for name in layout.text]
-    if max(places) >= len(fields) or not all(PLAIN.fullmatch(fields[place].strip()) for place in places):
+    if max(places) >= len(row) or not all(PLAIN.fullmatch(row[place]) for place in places):
         return False
     if b"+" in block or (b"-" in block and b"-0" in block):
+        return False
+    if layout.separator is not None and (b" " in block or b"\t" in block):  # blanks are part of a text
         return False
     return not _has_leading_zero(block)
 
@@ -208,7 +225,8 @@ def _rows(text: str, layout: Layout, first: int) -> Iterator[tuple[int, list[str
     """Return (line, fields) of every row; blank lines and comments are none."""
     if layout.separator is None:
         for line, words in enumerate(text.split("\n"), first):
-            if fields := words.split(layout.comment or "\n")[0].split():
+            fields = [word for word in BLANKS.split(words.split(layout.comment or "\n")[0]) if word]
+            if fields:
                 yield line, fields
         return
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=layout.separator, skipinitialspace=True)
@@ -221,7 +239,7 @@ def _rows(text: str, layout: Layout, first: int) -> Iterator[tuple[int, list[str
         except csv.Error:
             row = ["\ufffd"]
         line, start = first + start, reader.line_num
-        if any(field.strip() for field in row):
+        if len(row) > 1 or any(field.strip(" \t") for field in row):
             yield line, row
 
 
