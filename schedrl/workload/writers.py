@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from schedrl.settings import UserError
-from schedrl.workload.readers.csv import MARK
+from schedrl.workload.readers.own import MARK
 from schedrl.workload.readers.swf import EXTRA, FIELDS, write_header
 from schedrl.workload.types import NUMBERS, Workload
 

@@ -5,21 +5,20 @@ Files that `schedrl.workload.writers` wrote begin with a line of metadata and ar
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from schedrl.settings import UserError
 from schedrl.workload.readers.build import Columns, build
+from schedrl.workload.readers.json_text import json_numbers
+from schedrl.workload.readers.own import is_own, read_own
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.readers.source import Source
-from schedrl.workload.readers.table import Layout, joined, number, read_table
+from schedrl.workload.readers.table import Layout, first_row, joined, number, read_table
 from schedrl.workload.types import Resource, Workload
 from schedrl.workload.units import SECONDS, amount, seconds
 
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 TITLE = "any CSV with a header row"
 SOURCE = "https://www.rfc-editor.org/rfc/rfc4180"
 OPTIONS = ("map",)
-MARK = "#schedrl "
-"""How the first line of our own files begins; JSON follows."""
 
 NAMES = {
     "id": ("id", "job_id", "jobid", "job", "name"),
@@ -74,7 +71,7 @@ class Mapped:
 def recognises(head: Head) -> bool:
     """Whether a file is ours, or begins with a row of names; which of them are missing is said by `read`."""
     names = head.rows[0] if head.rows else []
-    return head.text.startswith(MARK) or (len(names) > 1 and all(number(name) is None for name in names))
+    return is_own(head.text) or (len(names) > 1 and all(number(name) is None for name in names))
 
 
 def read(
@@ -97,8 +94,8 @@ def read(
     Raises:
         UserError: columns are missing (those found and those needed are listed), or no usable job.
     """
-    if source.head.removeprefix(b"\xef\xbb\xbf").startswith(MARK.encode()):
-        return _read_own(source, rejected, lenient)
+    if is_own(source.head):
+        return read_own(source, rejected, lenient)
     header = header_row(source)
     mapped = _mapping(header, map, source)
     texts = frozenset(_texts(mapped))
@@ -125,25 +122,19 @@ def _field(name: str) -> str | None:
     return next((field for field, names in NAMES.items() if plain in names), None)
 
 
-def header_row(source: Source, line: int = 1) -> list[str]:
+def header_row(source: Source) -> list[str]:
     """Return the names in the header row, made distinct and never empty.
 
     Raises:
-        UserError: that line is no row.
+        UserError: it can't be read.
     """
-    head = source.head.removeprefix(b"\xef\xbb\xbf")
-    if b"\n" not in head:
-        head = head.replace(b"\r", b"\n")
-    text = source.text(b"".join(head.split(b"\n", line)[line - 1 : line])).removesuffix("\r")
-    try:
-        found = next(csv.reader(io.StringIO(text, newline="")), [])
-    except csv.Error as error:
-        raise UserError(f"{source.path}, line {line}: no row of column names ({error}); mend it") from None
-    names: list[str] = []
-    for place, name in enumerate(found, 1):
-        name = name.strip() or f"column {place}"
-        names.append(name if name not in names else f"{name} ({place})")
-    return names
+    found: list[str] = []
+    for place, name in enumerate(map(str.strip, first_row(source)[0]), 1):
+        name = name or f"column {place}"
+        while name in found:
+            name = f"{name} ({place})"
+        found.append(name)
+    return found
 
 
 def parse_map(text: str) -> dict[str, str]:
@@ -196,10 +187,15 @@ def _columns(table: pd.DataFrame, mapped: dict[str, Mapped], rejected: Rejected)
         values = table[m.column].to_numpy()
         if name in TEXTS:
             found[name] = values
-        elif m.unit == "iso":
-            found[name], bad = _moments(values)
-            rejected.add("not_numeric", table.index[bad & ~wrong], None, values[bad & ~wrong])
+            continue
+        if values.dtype == object:  # times as text, or a column that is an id too
+            values, bad = _moments(values) if m.unit == "iso" else json_numbers(values)
+            fresh = bad & ~wrong
+            details = [f"{m.column} is {text!r}" for text in table[m.column].to_numpy()[fresh]]
+            rejected.add("not_numeric", table.index[fresh], None, details)
             wrong |= bad
+        if m.unit == "iso":
+            found[name] = values
         elif name in TIMES:
             found[name] = values * SECONDS[m.unit or "s"] if m.unit not in ("", "s") else values
         else:
@@ -218,52 +214,6 @@ def _moments(texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     moments = pd.to_datetime(pd.Series(texts), errors="coerce", utc=True, format="ISO8601")
     unknown = moments.isna().to_numpy()
     stated = np.array([bool(text.strip()) for text in texts.tolist()], bool)
-    return np.where(unknown, np.nan, moments.astype("int64").to_numpy() / 1e9), unknown & stated
-
-
-def _read_own(source: Source, rejected: Rejected, lenient: bool) -> Workload:
-    """Read a file of `schedrl.workload.writers`."""
-    first = source.text(next(source.blocks())).partition("\n")[0]
-    try:
-        held: dict[str, Any] = json.loads(first.removeprefix(MARK))
-        resources = [Resource(*pair) for pair in held["resources"]]
-        capacity = [np.nan if amount is None else float(amount) for amount in held["capacity"]]
-        unit, about, types = held["time_unit"], held["about"], dict(held["extra"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{source.path}, line 1: damaged metadata ({error}); write the file anew") from None
-    header = header_row(source, 2)
-    texts = {*TEXTS, *(name for name, kind in types.items() if kind == "text")} & set(header)
-    columns = joined(
-        read_table_columns(
-            source, Layout(header, frozenset(texts), skip=2, numbered=texts == {"id"}), rejected
-        ),
-        rejected,
-        source,
-    )
-    try:
-        demand = np.column_stack([columns.pop(f"demand.{name}") for name, _ in resources])
-        extra = {name: columns.pop(name) for name in types}
-        extra = {n: c if types[n] == "text" else c.astype(types[n]) for n, c in extra.items()}
-        return build(
-            Columns(
-                **columns,
-                demand=demand,
-                resources=resources,
-                capacity=capacity,
-                time_unit=unit,
-                about=about,
-                extra=extra,
-            ),
-            rejected,
-            lenient,
-        )
-    except (KeyError, TypeError) as error:
-        raise UserError(
-            f"{source.path}: metadata and columns don't belong together ({error}); write the file anew"
-        ) from None
-
-
-def read_table_columns(source: Source, layout: Layout, rejected: Rejected) -> Iterable[dict[str, np.ndarray]]:
-    """Return the columns of each table, `line` among them."""
-    for table in read_table(source, layout, rejected):
-        yield {"line": table.index.to_numpy()} | {name: table[name].to_numpy() for name in layout.columns}
+    return np.where(
+        unknown, np.nan, moments.dt.as_unit("us").astype("int64").to_numpy() / 1e6
+    ), unknown & stated

@@ -63,6 +63,9 @@ class Source:
         """Whether it is packed by gzip."""
         self.head = next(self.raw(HEAD), b"")
         """The first bytes, unpacked: to recognise a format by."""
+        self._old = b"\r" in self.head and b"\n" not in self.head
+        if self._old:
+            self.head = self.head.replace(b"\r", b"\n")
         if self.head[257:262] == b"ustar":
             raise UserError(f"{self.path} is a tar archive; unpack it first and name the file in it")
 
@@ -93,11 +96,10 @@ class Source:
             size: bytes of a block, about.
         """
         rest, first = b"", True
-        only_returns = b"\r" in self.head and b"\n" not in self.head
         for raw in self.raw(size):
             if first:
                 raw, first = raw.removeprefix(b"\xef\xbb\xbf"), False
-            if only_returns:
+            if self._old:
                 raw = raw.replace(b"\r", b"\n")
             block = rest + raw
             cut = (

@@ -269,6 +269,20 @@ def number(field: str) -> float | None:
         return None
 
 
+def first_row(source: Source, before: int = 0) -> tuple[list[str], int]:
+    """Return the fields of the row behind the first `before` lines, and the number of lines up to its end.
+
+    Raises:
+        UserError: it can't be read.
+    """
+    lines = source.head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[before:]
+    rows = csv.reader((source.text(line) + "\n" for line in lines), skipinitialspace=True)
+    try:
+        return next(rows, []), before + rows.line_num
+    except csv.Error as error:
+        raise UserError(f"{source.path}: line {before + 1} is no header row ({error}); mend it") from None
+
+
 def joined(chunks: Iterable[dict[str, np.ndarray]], rejected: Rejected, source: Source) -> dict[str, Any]:
     """Put the columns of all chunks together.
 

@@ -24,8 +24,8 @@ SWF = [
     "1 0 3 30 2 -1 -1 2 60 -1 1 3 1 -1 1 -1 -1 -1",
     "7 5.5 -1 2e1 1 9 1 4 -1 1 0 4 1 -1 1 -1 -1 -1",
 ]
-EVENTS = [f"{t},,7,{i},,{k},u,2,9,0.5,0.25,0.001,0" for t, i, k in
-          [(600000000, 0, 0), (601000000, 0, 1), (600000000, 1, 0), (604500000, 0, 4), (0, 2, 0)]]  # fmt: skip
+MOMENTS = [(600000000, 0, 0), (601000000, 0, 1), (600000000, 1, 0), (604500000, 0, 4), (0, 2, 0)]
+EVENTS = [f"{time},,7,{index},,{kind},u,2,9,0.5,0.25,0.001,0" for time, index, kind in MOMENTS]
 CLOUD = [
     json.dumps({"time": str(t), "type": k, "collection_id": "8", "instance_index": 0} | extra)
     for t, k, extra in [
@@ -44,7 +44,11 @@ SAMPLES = {
         "p,6000,12288,1,460,V100M16|V100M32,LS,Running,10,100,40",
         "q,6000,12288,0,0,,BE,Succeeded,10,100,",
     ],
-    "gwf": ["WorkflowID,JobID,SubmitTime,RunTime,NProcs,ReqNProcs,Dependencies", "0,1,0,10,1,1,", "0,2,5,1,2,2,1"],
+    "gwf": [
+        "WorkflowID,JobID,SubmitTime,RunTime,NProcs,ReqNProcs,Dependencies",
+        "0,1,0,10,1,1,",
+        "0,2,5,1,2,2,1",
+    ],
     "batsim": [
         '{"nb_res": 4, "jobs": [{"id": "a", "subtime": 0, "walltime": 9, "res": 2, "profile": "p"},',
         '{"id": 2, "subtime": 1.5, "walltime": -1, "res": 1, "profile": "q"}],',
@@ -160,8 +164,7 @@ def check(path, data, format=None, **options):
     path.write_bytes(data)
     try:
         jobs, rejected = read_trace(path, format, lenient=True, **options)
-    except UserError as error:
-        assert str(error)
+    except UserError:
         return None
     for column in (jobs.arrival, jobs.duration, jobs.demand, jobs.instances):
         assert (np.isfinite(column) & (column >= 0)).all()
@@ -195,14 +198,14 @@ def test_the_samples_are_recognised_and_read(tmp_path, format):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@settled(60)
+@settled(40)
 @given(data=st.data())
 def test_damaged_files(tmp_path, format, data):
     check(tmp_path / "trace", data.draw(damaged(sample(format))), data.draw(st.sampled_from([format, None])))
 
 
 @pytest.mark.parametrize("format", ROW_PER_JOB)
-@settled(120)
+@settled(40)
 @given(data=st.data())
 def test_rows_are_jobs_or_rejected(tmp_path, format, data):
     head, rows = SAMPLES[format][: HEADERS.get(format, 0)], SAMPLES[format][HEADERS.get(format, 0) :]
@@ -219,7 +222,7 @@ def test_rows_are_jobs_or_rejected(tmp_path, format, data):
 
 
 @pytest.mark.parametrize("rows", [EVENTS, CLOUD, CSV_2019], ids=["2011", "2019 JSON", "2019 CSV"])
-@settled(120)
+@settled(40)
 @given(data=st.data())
 def test_events_give_each_task_once(tmp_path, rows, data):
     head = rows[:1] if rows is CSV_2019 else []
@@ -262,7 +265,7 @@ def test_gzip_that_is_cut_or_damaged(tmp_path, data, format):
     check(tmp_path / "trace", packed, data.draw(st.sampled_from([format, None])))
 
 
-@settled(60)
+@settled(20)
 @given(data=st.data())
 @pytest.mark.parametrize("encoding", ["gbk", "utf-16", "latin-1", "utf-7", "idna", "hex", "no such"])
 def test_any_encoding(tmp_path, data, encoding):
@@ -280,7 +283,7 @@ def test_lines_that_end_as_of_old_are_lines(tmp_path, format):
     assert list(rejected_a) == list(rejected_b)
 
 
-@settled(150)
+@settled(60)
 @given(data=st.data())
 def test_files_of_our_own(tmp_path, data):
     check(tmp_path / "trace", data.draw(damaged(own())), data.draw(st.sampled_from(["csv", None])))
