@@ -68,7 +68,7 @@ SAMPLES = {
 }  # fmt: skip
 CSV_2019 = ["time,type,collection_id,cpu,mem", "600000000,SUBMIT,1,0.5,0.1", "660500000,FINISH,1,0.5,0.1"]
 HEADERS = {"csv": 1, "openb": 1, "gwf": 1, "swf": 1}
-ROW_PER_JOB = ("swf", "csv", "alibaba2018", "alibaba_gpu2020", "openb", "gwf", "azure2019")
+ROW_PER_JOB = ("swf", "csv", "azure2019")
 
 NASTY = [
     b'"',
