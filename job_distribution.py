@@ -146,7 +146,7 @@ def main(argv: list[str] | None = None) -> int:
     if not argv:
         return tour()
     if argv[0] in ("-h", "--help"):
-        print(__doc__.strip())
+        print(f"usage: job_distribution.py [{' | '.join(COMMANDS)}] ...\n\n{__doc__.strip()}")
         return 0
     parser, command = make_parser(argv)
     return command.run(parser.parse_args(argv[1:]))

@@ -19,6 +19,7 @@ from schedrl.settings import Parser, UserError, add_arguments, main_guard, one_o
 BENCHMARKS = {
     "simulator": ("SimulatorBenchmark", "decisions/s of the simulator against plain Python", True),
     "workloads": ("WorkloadsBenchmark", "time to generate a million jobs against drawing numbers", True),
+    "traces": ("TracesBenchmark", "time and memory to read a million rows against pandas", True),
     "training": ("TrainingBenchmark", "decisions/s of PPO against MaskablePPO of sb3-contrib", True),
     "workers": ("WorkersBenchmark", "decisions/s of A3C by its number of workers, against A2C", False),
     "learning": ("LearningBenchmark", "what PPO learns on the paper's episodes, against heuristics", False),

@@ -70,6 +70,13 @@ def test_workloads_prints_a_ratio_and_a_verdict_for_every_generator(capsys):
     assert "poisson" in capsys.readouterr().err
 
 
+def test_traces_prints_times_memory_and_verdicts(capsys):
+    assert main(["traces", "--rounds", "2", "--num_jobs", "500"]) == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if "at most" in line]
+    assert len(lines) == 3
+    assert all(re.search(RATIO, line) and line.count("at most") == 2 for line in lines)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_training_prints_ratios(capsys, monkeypatch):
