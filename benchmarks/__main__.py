@@ -23,6 +23,11 @@ BENCHMARKS = {
     "training": ("TrainingBenchmark", "decisions/s of PPO against MaskablePPO of sb3-contrib", True),
     "workers": ("WorkersBenchmark", "decisions/s of A3C by its number of workers, against A2C", False),
     "learning": ("LearningBenchmark", "what PPO learns on the paper's episodes, against heuristics", False),
+    "workload_learning": (
+        "WorkloadLearningBenchmark",
+        "what PPO learns on each workload, against chance",
+        False,
+    ),
     "wait_trap": ("WaitTrapBenchmark", "how often a greedy policy waits for ever, by its settings", False),
     "steady_state": ("SteadyStateBenchmark", "the same while arrivals never stop", False),
 }
@@ -36,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
     if argv and argv[0] in ("-h", "--help"):
         print(__doc__.strip(), end="\n\n")
         for name, (_, text, quick) in BENCHMARKS.items():
-            print(f"  {name:14}{text}{'' if quick else ' (long)'}")
+            print(f"  {name:19}{text}{'' if quick else ' (long)'}")
         return 0
     if argv and not argv[0].startswith("-"):
         return _run(one_of("benchmark", argv[0], tuple(BENCHMARKS)), argv[1:])

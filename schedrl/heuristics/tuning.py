@@ -72,7 +72,7 @@ def tune(
 
 
 def tune_all(settings: DeepRMSettings, names: Iterable[str] = TUNABLE, **how: object) -> dict[str, Heuristic]:
-    """Tune several heuristics on the same validation sequences."""
+    """Tune several heuristics on the same validation sequences; `how` is that of `tune`."""
     return {name: tune(name, settings, **how) for name in names}  # type: ignore[arg-type]
 
 

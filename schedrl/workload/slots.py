@@ -17,8 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schedrl.settings import UserError
-
 from .types import Workload
 
 FITTING = 90
@@ -78,6 +76,7 @@ class Rounding:
         if not self.kept:
             return [", ".join(said)]
         cut = f"; cutting {self.clipped:,} long jobs takes {1 - self.final / self.whole_units:.1%} of it"
+        cut += " (a longer max_job_duration cuts less)"
         return [
             ", ".join(said),
             f"rounding adds {self.whole_steps / self.exact - 1:.1%} of work in durations and "
@@ -155,18 +154,13 @@ class Grid:
         return jobs.duration @ jobs.demand / np.array(self.capacity)
 
 
-def amounts_of(workload: Workload, given: Sequence[float] = ()) -> np.ndarray:
-    """Return what a cluster has of each of the workload's resources: as `given`, or as the workload says, and
-    where it doesn't, what its largest job demands. [R].
+def amounts_of(workload: Workload) -> np.ndarray:
+    """Return what the cluster has of each resource: as the workload says, else what its largest job demands.
 
-    Raises:
-        UserError: `given` is not one amount above 0 for each resource.
-    """  # noqa: D205
+    [R], in the workload's units.
+    """
     largest = (workload.demand * np.asarray(workload.instances)[:, None]).max(axis=0)
-    full = np.asarray(given if len(given) else workload.capacity, float)
-    if full.shape != largest.shape or (full <= 0).any():
-        names = ", ".join(resource.name for resource in workload.resources)
-        raise UserError(f"trace_capacity is {full.tolist()}; give one amount above 0 for each of {names}")
+    full = np.asarray(workload.capacity, float)
     full = np.where(np.isnan(full), largest, full)
     return np.where(full > 0, full, 1.0)  # 1: nothing ever demands it
 

@@ -54,7 +54,6 @@ EFFECTS: dict[str, typing.Callable[[typing.Any], object]] = {
 WITHOUT_EFFECT = {
     ("deeprm", "kernel"): "only speed: kernels agree exactly (tests/sim)",
     ("deeprm", "threads"): "only speed: parallel agrees with serial (tests/sim)",
-    ("deeprm", "trace_capacity"): "it is a trace's (tests/envs/test_traced_jobs.py)",
 }
 """(section, setting) -> why the results stay the same, and where that is tested."""
 

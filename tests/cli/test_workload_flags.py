@@ -7,6 +7,7 @@ import pytest
 import compare_algorithms
 import launcher
 import slow_down_cdf
+from schedrl.launch.comparing import one_run, training
 from schedrl.launch.comparing.plan import read_plan as read_comparison
 from schedrl.launch.plan import read_plan
 from schedrl.settings import UserError
@@ -67,7 +68,7 @@ def test_a_model_is_evaluated_on_its_workload_or_on_another(trained, tmp_path, c
         "False",
     ]
     for more, says in (
-        (["--burst_factor", "9"], "load cpu 83.2%, memory 90.0% after rounding"),
+        (["--burst_factor", "9"], "memory 90.0% after rounding"),
         (["--workload", "poisson", "--load", "0.4"], "poisson: a step"),
         (["--workload", "deeprm", "--load", "0.7"], "Slowdown on 10 test sequences"),
     ):
@@ -162,3 +163,92 @@ def test_jobs_that_cannot_come_are_refused_before_anything_is_written(tmp_path, 
     assert launcher.main([*words, "--model_dir", str(tmp_path / "run")]) == 2
     assert "none of the jobs" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+# ---- Traces ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """A small SWF file."""
+    rows = [
+        f"{n} {60 * n} -1 {10 + n % 50} {1 + n % 4} -1 -1 -1 -1 -1 1 1 1 1 0 -1 -1 -1" for n in range(1, 121)
+    ]
+    path = tmp_path / "jobs.swf"
+    path.write_text("; MaxProcs: 8\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def test_a_trace_is_trained_on_evaluated_and_kept_apart_from_another(trace, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = [*TINY, "--trace", "jobs.swf", "--load", "0.8", "--no_eval", "--model_dir", "run"]
+    assert launcher.main(words) == 0
+    assert "jobs.swf: 120 jobs; a step is" in capsys.readouterr().out
+    stored = json.loads((tmp_path / "run" / "run.json").read_text())["settings"]
+    assert stored["environment"]["workload_settings"]["trace_file"] == str(trace)
+    assert list(stored["data"]) == [str(trace)]
+    assert launcher.main([*words, "--resume"]) == 0
+    evaluated = [
+        "--model_dir",
+        "run",
+        "--num_eval_episodes",
+        "10",
+        "--baselines",
+        "sjf",
+        "--output_dir",
+        "out",
+    ]
+    assert slow_down_cdf.main(evaluated) == 0
+    assert "test: 24 jobs in" in capsys.readouterr().out
+    trace.write_text(trace.read_text().replace(" 60 ", " 61 "))
+    for main, line in ((launcher.main, [*words, "--resume"]), (slow_down_cdf.main, evaluated)):
+        assert main(line) == 2
+        assert "jobs.swf" in capsys.readouterr().err
+    other = tmp_path / "other.swf"
+    other.write_text(trace.read_text())
+    assert slow_down_cdf.main([*evaluated, "--trace", str(other), "--tune", "False"]) == 0
+    assert "other.swf: 120 jobs" in capsys.readouterr().out
+
+
+def test_a_comparison_on_a_trace(trace, tmp_path, monkeypatch, capsys):
+    words = ["--algorithms", "ppo", "--trace", str(trace), "--total_steps", "512", "--seeds", "0"]
+    words += [
+        *TINY[:-4],
+        "--baselines",
+        "sjf",
+        "--num_eval_episodes",
+        "10",
+        "--output_dir",
+        str(tmp_path / "r"),
+    ]
+    plan = read_comparison([*words, "--realtrace.capacity", "cpu=16"])
+    assert plan.environment.workload_settings.capacity == "cpu=16"
+    monkeypatch.setattr(training, "_in_a_process", lambda request, stop: one_run.perform(request))
+    assert compare_algorithms.main([*words, "--num_jobs", "1"]) == 0
+    assert "jobs.swf: 120 jobs; a step is" in capsys.readouterr().out
+    trace.write_text(trace.read_text().replace(" 60 ", " 61 "))
+    assert compare_algorithms.main([*words, "--num_jobs", "1"]) == 2
+    assert f"the content of {trace}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (None, "can't read the trace"),
+        ("; MaxProcs: 8\n", "no "),
+        ("; MaxProcs: 8\n1 0 -1 5 9 -1 -1 -1 -1 -1 1 1 1 1 0 -1 -1 -1\n", "can't be split"),
+        ("a,b\n1,2\n", ""),
+    ],
+)
+def test_a_file_without_usable_jobs_is_one_line_and_writes_nothing(text, says, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "jobs.swf"
+    if text is not None:
+        path.write_text(text)
+    for main in (launcher.main, compare_algorithms.main):
+        assert main(["--trace", str(path), "--total_steps", "512"]) == 2
+        error = capsys.readouterr().err
+        assert says in error
+        assert error.count("\n") == 1
+        assert error.startswith("error: ")
+    assert not [found for found in tmp_path.iterdir() if found != path]

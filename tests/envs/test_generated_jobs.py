@@ -120,7 +120,6 @@ def test_settings_lie_where_they_belong():
         ({"workload": "bursty", "workload_settings": 3}, "give names and values of bursty"),
         ({"workload": "bursty", "distribution": "uniform"}, "of workload deeprm, not of bursty"),
         ({"workload": "bursty", "max_job_demand": 5}, "every job that fits the capacity is admitted"),
-        ({"workload": "bursty", "trace_capacity": (3.0,)}, "trace_capacity is for traces"),
         ({"workload": "bursty", "time_step": 0}, "time_step is 0.0; it must be above 0"),
         ({"workload": "bursty", "train_loads": (0.0,)}, "every load must be above 0"),
         ({"workload": "uniform", "distribution": "bimodal"}, "contradict"),

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedrl.settings import UserError
 from schedrl.workload import Workload
 from schedrl.workload.slots import NO_DEMAND, TOO_LARGE, TOO_LONG, Rounding, amounts_of, make_grid
 
@@ -15,8 +14,9 @@ def workload(arrival, duration, demand, **more):
     return Workload(arrival, duration, demand, [f"r{i}" for i in range(demand.shape[1])], "s", **more)
 
 
-def grid_of(jobs, capacity, max_duration, time_step=None, amounts=(), **more):
-    return make_grid(jobs, amounts_of(jobs, amounts), capacity, max_duration, time_step, **more)
+def grid_of(jobs, capacity, max_duration, time_step=None, amounts=None, **more):
+    amounts = amounts_of(jobs) if amounts is None else np.array(amounts, float)
+    return make_grid(jobs, amounts, capacity, max_duration, time_step, **more)
 
 
 def test_arrivals_down_durations_and_demands_up():
@@ -59,12 +59,11 @@ def test_the_busiest_resources_in_their_own_order_and_a_rest_that_nothing_demand
     assert (wide.place(jobs)[0].demand[:, 3] == 0).all()
 
 
-def test_amounts_are_given_or_the_clusters_or_the_largest_jobs():
+def test_amounts_are_the_clusters_or_the_largest_jobs():
     jobs = workload([0, 1], [10, 10], [[1, 2], [4, 8]], capacity=[16, np.nan])
     assert grid_of(jobs, (8, 8), 15, 1).amounts == (16, 8)
     assert grid_of(jobs, (8, 8), 15, 1, (32, 64)).amounts == (32, 64)
-    with pytest.raises(UserError, match="one amount above 0 for each of r0, r1"):
-        grid_of(jobs, (8, 8), 15, 1, (32,))
+    assert amounts_of(workload([0], [1], [[2, 0]], instances=[3])).tolist() == [6, 1]
 
 
 def test_the_step_lets_nine_in_ten_fit():

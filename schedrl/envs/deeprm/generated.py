@@ -51,7 +51,7 @@ def measured(jobs: ClusterJobs) -> Measures:
     sample = generate(own, SAMPLE, number=APART)
     grid = make_grid(
         sample,
-        amounts_of(sample, own.capacity),
+        amounts_of(sample),
         jobs.capacities,
         jobs.max_job_duration,
         jobs.time_step,

@@ -49,7 +49,7 @@ class ClusterJobs(DeepRMJobs):
 
     OF_OWN: ClassVar[tuple[str, ...]] = ("distribution", "arrival_rate", "max_job_demand")
     """What only DeepRM's own workloads have; another one may have a setting of its own of that name."""
-    OF_OTHERS: ClassVar[tuple[str, ...]] = ("workload_settings", "time_step", "long_jobs", "trace_capacity")
+    OF_OTHERS: ClassVar[tuple[str, ...]] = ("workload_settings", "time_step", "long_jobs")
     """What DeepRM's own workloads don't have."""
 
     workload: str = "deeprm"
@@ -66,10 +66,6 @@ class ClusterJobs(DeepRMJobs):
 
     long_jobs: Literal["clip", "reject"] = "clip"
     """Jobs longer than `max_job_duration`: cut to it, or left out. Not for workload deeprm."""
-
-    trace_capacity: tuple[float, ...] = ()
-    """What the cluster of a trace has of each of its resources, above 0. Empty: as the file says, else the
-    largest job's demand. Only for traces."""
 
     @property
     def placed(self) -> bool:
@@ -89,12 +85,11 @@ class ClusterJobs(DeepRMJobs):
             return
         object.__setattr__(self, "max_job_demand", max(self.capacities))
         object.__setattr__(self, "workload_settings", _made(own, self.workload_settings))
-        self.in_range("time_step", 0, open_low=True)
-        self.in_range("trace_capacity", 0, open_low=True)
         self.check(
-            not self.trace_capacity or self.workload == TRACE,
-            f"trace_capacity is for traces; {self.workload} has its own setting capacity",
+            self.workload != TRACE or self.workload_settings.trace_file,
+            f"workload {TRACE} needs a file; give --trace FILE (trace_file)",
         )
+        self.in_range("time_step", 0, open_low=True)
         for load in self.train_loads:
             self.check(load > 0, f"train_loads has {load:g}; every load must be above 0")
         self._check_load()

@@ -1,11 +1,13 @@
 """Sequences of a trace in DeepRM's steps and units: windows of the part of the trace that a family has.
 
 The parts follow one another in time, so that nothing of what is tested was there to learn from: the first
-60 % of the jobs are for training, 20 % for validation, 20 % for tests. Sequence i is a window of
-`sequence_length` steps at a random place of the part; one that runs over its end goes on at its beginning, so
-that each step is as likely as any other and the load of the sequences is that of the part.
+60 % of the jobs are for training, 20 % for validation, 20 % for tests, unless `shares` says otherwise.
+Sequence i is a window of `sequence_length` steps at a random place of the part; one that runs over its end
+goes on at its beginning, so that each step is as likely as any other and the load of the sequences is that of
+the part.
 """
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -20,19 +22,13 @@ from schedrl.workload.types import Workload
 from .job_settings import ClusterJobs
 from .placed import PlacedJobs, load_text, stream, units_line, windows
 
-ENDS = (0.6, 0.8)
-"""Shares of the jobs, by arrival, at which the training and the validation part end."""
-
 
 class Trace(NamedTuple):
     """A trace in three parts, and how it is rounded."""
 
-    parts: tuple[Workload, ...]
-    borders: tuple[float, ...]
-    """Four times: where the parts begin and end."""
+    parts: Mapping[str, Workload]
+    """Family -> its jobs."""
     grid: Grid
-    read: str
-    """What was read, in a line."""
 
 
 @cache
@@ -43,29 +39,17 @@ def opened(jobs: ClusterJobs, files: tuple[str, ...]) -> Trace:
         UserError: it can't be read, has no usable job, or can't be parted.
     """
     own: Any = jobs.workload_settings
-    workload, rejected = own.read()
-    arrival, count = workload.arrival, len(workload)
-    cuts = [float(arrival[int(end * count)]) for end in ENDS]
-    last = float(arrival[-1] + (arrival[-1] - arrival[0]) / max(1, count - 1))
-    borders = (float(arrival[0]), *cuts, last)
-    if not all(np.diff(borders) > 0):
-        raise UserError(
-            f"{own.trace_file}: {count} usable jobs arrive at too few different times to be parted into "
-            "training, validation and test; take a longer trace"
-        )
-    places = np.searchsorted(arrival, borders)
-    parts = tuple(workload.take(slice(*ends)) for ends in zip(places[:-1], places[1:], strict=True))
+    parts: dict[str, Workload] = {family: own.part(family) for family in FAMILIES}
+    amounts = np.max([amounts_of(part) for part in parts.values()], axis=0)
     grid = make_grid(
-        parts[0],
-        amounts_of(workload, jobs.trace_capacity),
+        parts["train"],
+        amounts,
         jobs.capacities,
         jobs.max_job_duration,
         jobs.time_step,
         jobs.long_jobs == "reject",
     )
-    reasons = ", ".join(f"{count} {reason}" for reason, count in rejected.counts.items())
-    read = f"{own.trace_file}: {count:,} jobs" + (f", rows rejected: {reasons}" if reasons else "")
-    return Trace(parts, borders, grid, read)
+    return Trace(parts, grid)
 
 
 class Part(NamedTuple):
@@ -84,17 +68,20 @@ def part_of(jobs: ClusterJobs, files: tuple[str, ...], family: str, load: float 
     Raises:
         UserError: none of them can run.
     """
-    trace, which = opened(jobs, files), FAMILIES.index(family)
-    workload, start = trace.parts[which], trace.borders[which]
-    span = (trace.borders[which + 1] - start) / trace.grid.time_step
-    placed, rounding = trace.grid.place(workload, start)
+    grid, workload = opened(jobs, files).grid, opened(jobs, files).parts[family]
+    name, start = f"the {family} part of {jobs.workload_settings.trace_file}", workload.arrival[0]
+    placed, rounding = grid.place(workload, start)
     if not rounding.kept:
         raise UserError(
-            f"{jobs.workload_settings.trace_file}: no job of the {family} part can run here: "
+            f"no job of {name} can run here: "
             + ", ".join(f"{count} {reason}" for reason, count in rounding.rejected.items())
         )
-    steps = max(1, round(span if load is None else float(trace.grid.work(placed).max()) / load))
-    placed, rounding = trace.grid.place(workload, start, steps / span)
+    if workload.arrival[-1] == start:
+        raise UserError(f"all {len(workload)} jobs of {name} arrive at once; take a longer trace")
+    # As long as its jobs' mean gaps together, as `Workload.load` counts it.
+    span = (workload.arrival[-1] - start) * len(workload) / (len(workload) - 1) / grid.time_step
+    steps = max(1, round(span if load is None else float(grid.work(placed).max()) / load))
+    placed, rounding = grid.place(workload, start, steps / span)
     return Part(placed._replace(arrival=np.minimum(placed.arrival, steps - 1)), steps, rounding)
 
 
@@ -132,16 +119,20 @@ class TracedJobs(PlacedJobs):
 def described(jobs: ClusterJobs) -> list[str]:
     """Say in a few lines what was read and rounded and how much comes."""
     files = files_of(jobs)
-    trace = opened(jobs, files)
-    resources = trace.parts[0].resources
+    workloads, grid = opened(jobs, files)
+    resources, unit = workloads["train"].resources, workloads["train"].time_unit
     parts = {family: part_of(jobs, files, family, jobs.load) for family in FAMILIES}
-    lines = [trace.read, units_line(trace.grid, resources, trace.parts[0].time_unit)]
+    count = sum(map(len, workloads.values()))
+    lines = [f"{jobs.workload_settings.trace_file}: {count:,} jobs; " + units_line(grid, resources, unit)]
+    rejected = jobs.workload_settings.rejected()
+    lines += [rejected.summary()] if len(rejected) else []
+    lines += [f"{count:,} rows: {what}" for what, count in rejected.adjusted.items()]
     lines += sum((part.rounding for part in parts.values()), Rounding()).lines()
     for family, part in parts.items():
-        load = trace.grid.work(part.jobs) / part.steps
-        sequences = part.steps / jobs.sequence_length
+        apart = part.steps / jobs.sequence_length
         lines.append(
             f"{family}: {part.rounding.kept:,} jobs in {part.steps:,} steps, load after rounding "
-            f"{load_text(load, trace.grid, resources)}; {sequences:.1f} sequences without overlap"
+            f"{load_text(grid.work(part.jobs) / part.steps, grid, resources)}; "
+            + (f"{apart:.1f} sequences without overlap" if apart > 1 else "a sequence repeats it")
         )
     return lines

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from schedrl.settings import Settings, UserError
+from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.streams import FAMILIES
 from schedrl.workload.types import Workload
 
@@ -77,12 +78,19 @@ class RealTraceSettings(Settings):
         Raises:
             UserError: no file, one that can't be read, or too few jobs for three parts.
         """
+        return self._read()[0][family]
+
+    def rejected(self) -> Rejected:
+        """Return the rows that are no jobs; raises as `part`."""
+        return self._read()[1]
+
+    def _read(self) -> tuple[dict[str, Workload], Rejected]:
         if not self.trace_file:
             raise UserError("real_trace needs a file; give trace_file, for example jobs.swf")
         if not os.path.isfile(self.trace_file):
             raise UserError(f"trace_file {self.trace_file!r} is no file; check the path")
         state = os.stat(self.trace_file)
-        return _parts(self, state.st_mtime_ns, state.st_size)[family]
+        return _parts(self, state.st_mtime_ns, state.st_size)
 
     def cut(self, num_jobs: int, seed: int, family: str, number: int) -> Workload:
         """Return `num_jobs` jobs in a row; the first arrives at 0.
@@ -109,17 +117,19 @@ class RealTraceSettings(Settings):
 
 
 @functools.lru_cache(maxsize=4)
-def _parts(settings: RealTraceSettings, changed: int, size: int) -> dict[str, Workload]:
+def _parts(settings: RealTraceSettings, changed: int, size: int) -> tuple[dict[str, Workload], Rejected]:
     """Read and split the file as it is now: `changed` and `size` tell an old one from a new one."""
     from schedrl.workload.transform import split
 
     train, validation = settings.shares
-    before, test = split(_read(settings), train + validation)
-    return dict(zip(FAMILIES, (*split(before, train / (train + validation)), test), strict=True))
+    workload, rejected = _read(settings)
+    before, test = split(workload, train + validation)
+    parts = (*split(before, train / (train + validation)), test)
+    return dict(zip(FAMILIES, parts, strict=True)), rejected
 
 
-def _read(settings: RealTraceSettings) -> Workload:
-    """Return all jobs that may be used."""
+def _read(settings: RealTraceSettings) -> tuple[Workload, Rejected]:
+    """Return all jobs that may be used, and the rows that are none."""
     from schedrl.workload.command.reading import capacity_of
     from schedrl.workload.readers import read_trace
     from schedrl.workload.transform import window
@@ -130,7 +140,7 @@ def _read(settings: RealTraceSettings) -> Workload:
         if not sign:
             raise UserError(f"trace_options has {text!r}; write NAME=VALUE")
         options[name] = {"true": True, "false": False}.get(value.lower(), value)
-    workload, _ = read_trace(
+    workload, rejected = read_trace(
         settings.trace_file,
         settings.trace_format,
         strict=settings.strict,
@@ -139,4 +149,4 @@ def _read(settings: RealTraceSettings) -> Workload:
     )
     if settings.capacity:
         workload = workload.on(capacity_of(settings.capacity, workload))
-    return window(workload, *settings.window) if settings.window else workload
+    return window(workload, *settings.window) if settings.window else workload, rejected
