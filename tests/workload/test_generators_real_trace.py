@@ -52,9 +52,15 @@ def test_the_first_job_arrives_at_zero_and_gaps_stay(path):
     assert (later.duration == whole.duration[150:200]).all()
 
 
-def test_an_exact_load(path):
-    jobs = cut(path, 100, number=2, load=0.7, capacity="cpu=10,memory=20", family="test", seed=4)
-    assert jobs.load().max() == pytest.approx(0.7, abs=1e-9)
+def test_a_load_is_that_of_the_part_and_an_exact_one_of_every_workload(path):
+    given = {"load": 0.7, "capacity": "cpu=10,memory=20", "family": "test", "seed": 4}
+    assert cut(path, 200, **given).load().max() == pytest.approx(0.7, abs=1e-9)
+    loads = [cut(path, 50, number=number, **given).load().max() for number in range(4)]
+    assert np.std(loads) > 0.01
+    assert np.mean(loads) == pytest.approx(0.7, abs=0.1)
+    for number in range(4):
+        jobs = cut(path, 50, number=number, exact_load=True, **given)
+        assert jobs.load().max() == pytest.approx(0.7, abs=1e-9)
 
 
 def test_settings_change_what_is_read(path, tmp_path):
@@ -101,7 +107,9 @@ def test_a_file_that_changes_is_read_again(tmp_path):
         ({"shares": (0.5,)}, "give two"),
         ({"window": (5, 1)}, "end after the start"),
         ({"load": 0}, "above 0"),
+        ({"load": 0.5, "exact_load": True}, "no capacity is known"),
         ({"load": 0.5}, "no capacity is known"),
+        ({"exact_load": True}, "give load"),
         ({"trace_options": ("gangs",)}, "NAME=VALUE"),
         ({"trace_format": "swff"}, "nearest: swf"),
     ],

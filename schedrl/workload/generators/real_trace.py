@@ -51,8 +51,11 @@ class RealTraceSettings(Settings):
     rest is for testing. Above 0, together below 1."""
 
     load: float | None = None
-    """Load of the busiest resource (0.9 = 90 % of the capacity), exactly: the gaps between arrivals are
-    scaled in every workload; above 0. None: as recorded."""
+    """Load of the busiest resource (0.9 = 90 % of the capacity); above 0. Gaps between arrivals are scaled
+    so that the jobs of the family's part have it together. None: as recorded."""
+
+    exact_load: bool = False
+    """Scale every workload by itself, so that each has exactly this load; needs `load`."""
 
     capacity: str = ""
     """What the cluster has, where the file doesn't say, for example cpu=256,memory=1024."""
@@ -61,6 +64,10 @@ class RealTraceSettings(Settings):
         """Validate."""
         super().__post_init__()
         self.in_range("load", 0, open_low=True)
+        self.check(
+            not self.exact_load or self.load is not None,
+            "exact_load needs a load to hit; give load, for example 0.9",
+        )
         self.in_range("shares", 0, 1, open_low=True, open_high=True)
         self.in_range("window", 0)
         self.check(
@@ -113,18 +120,20 @@ class RealTraceSettings(Settings):
         start = (shift + place * num_jobs) % starts
         jobs = part.take(slice(start, start + num_jobs))
         jobs = window(jobs, jobs.arrival[0], np.inf)
-        return jobs if self.load is None else scaled_to_load(jobs, self.load)
+        return scaled_to_load(jobs, self.load) if self.exact_load and self.load is not None else jobs
 
 
 @functools.lru_cache(maxsize=4)
 def _parts(settings: RealTraceSettings, changed: int, size: int) -> tuple[dict[str, Workload], Rejected]:
     """Read and split the file as it is now: `changed` and `size` tell an old one from a new one."""
-    from schedrl.workload.transform import split
+    from schedrl.workload.transform import scaled_to_load, split
 
     train, validation = settings.shares
     workload, rejected = _read(settings)
     before, test = split(workload, train + validation)
-    parts = (*split(before, train / (train + validation)), test)
+    parts = [*split(before, train / (train + validation)), test]
+    if settings.load is not None:
+        parts = [scaled_to_load(part, settings.load) for part in parts]
     return dict(zip(FAMILIES, parts, strict=True)), rejected
 
 
