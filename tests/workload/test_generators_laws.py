@@ -6,7 +6,7 @@ from scipy import stats
 
 from schedrl.settings import UserError
 from schedrl.workload.generators import generate, settings_of
-from schedrl.workload.generators.estimates import POPULAR, estimate_model
+from schedrl.workload.generators.estimates import BY_RANK, POPULAR, estimate_model
 from schedrl.workload.generators.laws import LAWS, parse
 from schedrl.workload.generators.sizes import ClusterMix, Each, size_law
 
@@ -114,6 +114,19 @@ def test_round_estimates_keep_their_popularity_among_those_that_are_long_enough(
     counts = np.array([(long_jobs == value).sum() for value in values])
     assert counts.sum() == len(long_jobs)
     assert stats.chi2_contingency([counts, expected]).pvalue > 0.001
+
+
+def test_the_tables_of_round_estimates_choose_as_a_search_would():
+    class Stream:
+        def random(self, size):
+            return np.linspace(0, 1, size, endpoint=False)
+
+    rank = np.array([BY_RANK.index(int(value / 60)) for value in POPULAR])
+    assert sorted(rank) == list(range(20))
+    weight = 0.85**rank
+    bounds = np.cumsum(weight / weight.sum())[:-1]
+    expected = POPULAR[np.searchsorted(bounds, Stream().random(200_000), side="right")]
+    assert (estimate_model("round").draw(Stream(), np.ones(200_000)) == expected).all()
 
 
 def test_estimates_reach_the_workload():

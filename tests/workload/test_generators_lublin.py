@@ -77,6 +77,33 @@ def test_run_times_are_those_of_the_model(name):
     assert stats.spearmanr(nodes, jobs.duration).statistic > 0  # larger jobs run longer
 
 
+# As published: chance of a short run time of a serial job, the two gammas of run times, the gamma of gaps.
+PUBLISHED = {
+    "interactive": (0.9156 - 0.0118, (3.8351, 0.6605), (7.073, 0.6856), (6.5510 * 0.9797, 0.6621)),
+    "batch": (0.6986 - 0.003, (6.57, 0.823), (639.1, 0.0156), (6.0415 * 1.0519, 0.8531)),
+    "all": (0.78 - 0.0054, (4.2, 0.94), (312, 0.03), (10.2303 * 1.0225, 0.4871)),
+}
+
+
+def below(limit, shape, scale):
+    """The chance that a gamma is below the limit, and its mean then."""
+    chance = stats.gamma.cdf(limit, shape, scale=scale)
+    return chance, stats.gamma.ppf((np.arange(20_000) + 0.5) / 20_000 * chance, shape, scale=scale).mean()
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_moments_of_logarithms(name):
+    jobs = draw(job_classes=name)
+    chance, *runs, gap = PUBLISHED[name]
+    (short, short_mean), (long, long_mean) = (below(12, *law) for law in runs)
+    shares = np.array([chance * short, (1 - chance) * long])
+    log_run = shares @ [short_mean, long_mean] / shares.sum()
+    found = np.log(jobs.duration[jobs.demand[:, 0] == 1])
+    assert within(found.mean(), log_run, found.std() / np.sqrt(len(found)))
+    found = np.log(np.diff(even(SINGLE[name], jobs.arrival)))
+    assert within(found.mean(), below(13, *gap)[1], found.std() / np.sqrt(len(found)))
+
+
 def even(model, arrival):
     """The times at which jobs would have come without a daily cycle."""
     clock = DailyClock(model.daily_rates())

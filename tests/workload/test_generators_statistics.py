@@ -68,6 +68,12 @@ def test_bursts_take_their_share_of_time_and_last_as_long_as_set(changes, share,
     assert abs(found - share) <= 3 * share * (1 - share) * np.sqrt(2 / len(bursts))  # delta method
 
 
+def test_it_starts_in_the_steady_state():
+    settings = settings_of("bursty")()
+    starts = [history(settings, 1, seed)[1][0] for seed in range(1000)]
+    assert abs(np.mean(starts) - 0.2) <= 3 * np.sqrt(0.2 * 0.8 / 1000)
+
+
 def test_the_rate_in_a_burst_is_the_factor_times_that_of_a_quiet_time():
     settings, jobs = draw("bursty", burst_factor=4)
     times, burst = history(settings, len(jobs))
