@@ -26,6 +26,7 @@ from gymnasium.vector import VectorEnv
 from schedrl import registry
 from schedrl.envs.deeprm.settings import DeepRMSettings
 from schedrl.envs.flatten import FlattenObservations
+from schedrl.launch.workload import add_workload_arguments, guest_of
 from schedrl.settings import Parser, add_arguments, main_guard, resolve, whole_number
 
 __all__ = ["FlattenObservations", "make", "make_vec"]
@@ -98,10 +99,12 @@ def make_vec(
 def main(argv: list[str] | None = None) -> int:
     """Play one annotated episode by shortest-job-first."""
     parser = Parser(description="Play a short DeepRM episode, decision by decision.")
+    guest = guest_of(argv, DeepRMSettings, [])
     parser.add_argument("--seed", type=whole_number(0), default=0, help="of the jobs (default: 0)")
+    add_workload_arguments(parser, guest)
     add_arguments(parser, DeepRMSettings)
     args = parser.parse_args(argv)
-    resolved = resolve([DeepRMSettings], args)
+    resolved = resolve([DeepRMSettings], args, guest=guest)
     settings = resolved[DeepRMSettings]
     if "sequence_length" not in resolved.given[DeepRMSettings]:
         settings = settings.replace(sequence_length=SHORT)

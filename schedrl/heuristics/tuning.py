@@ -55,12 +55,7 @@ def tune(
     Raises:
         UserError: too few sequences or nothing to tune.
     """
-    if sequences is None:
-        if num_sequences < MIN_SEQUENCES:
-            raise UserError(
-                f"tuning needs at least {MIN_SEQUENCES} validation sequences, got {num_sequences}"
-            )
-        sequences = sequences_of(settings, num_sequences, seed, "validation")
+    sequences = sequences or _validation(settings, num_sequences, seed)
     score = score or mean_slowdown
     best, best_score = None, np.inf
     for candidate in candidates(name, settings):
@@ -73,7 +68,17 @@ def tune(
 
 def tune_all(settings: DeepRMSettings, names: Iterable[str] = TUNABLE, **how: object) -> dict[str, Heuristic]:
     """Tune several heuristics on the same validation sequences; `how` is that of `tune`."""
+    names = list(names)
+    if names and how.get("sequences") is None:  # drawn once
+        size = {name: how.pop(name) for name in ("num_sequences", "seed") if name in how}
+        how["sequences"] = _validation(settings, **size)  # type: ignore[arg-type]
     return {name: tune(name, settings, **how) for name in names}  # type: ignore[arg-type]
+
+
+def _validation(settings: DeepRMSettings, num_sequences: int = MIN_SEQUENCES, seed: int = 0) -> Sequences:
+    if num_sequences < MIN_SEQUENCES:
+        raise UserError(f"tuning needs at least {MIN_SEQUENCES} validation sequences, got {num_sequences}")
+    return sequences_of(settings, num_sequences, seed, "validation")
 
 
 def mean_slowdown(outcome: Outcome) -> float:

@@ -21,11 +21,13 @@ import slow_down_cdf
 from benchmarks.__main__ import BENCHMARKS
 from examples import clairvoyant_optimum, reproduce_deeprm
 from schedrl import registry
+from schedrl.envs.deeprm.job_settings import generators
 from schedrl.evaluation.steady_state import Windows
 from schedrl.launch.comparing.plan import make_parser as comparison_parser
 from schedrl.launch.comparing.plan import read_plan as read_comparison
 from schedrl.launch.plan import make_parser, read_plan
 from schedrl.launch.settings import LaunchSettings
+from schedrl.launch.workload import guest_of
 from schedrl.settings import Parser, add_arguments, resolve
 from schedrl.settings.values import show
 
@@ -140,6 +142,9 @@ def flags():
     settings += [registry.get("algorithm_settings", name) for name in registry.names("algorithm")]
     parsers = [make_parser([LaunchSettings, *settings]), slow_down_cdf.make_parser("deeprm")]
     parsers.append(comparison_parser(settings[0], settings[1:]))
+    for name in generators():
+        guest = guest_of(["--workload", name], settings[0], [LaunchSettings])
+        parsers.append(make_parser([LaunchSettings, settings[0]], guest))
     parsers += [reproduce_deeprm.make_parser(), clairvoyant_optimum.make_parser()]
     for name, (settings_class, *_) in BENCHMARKS.items():
         parsers.append(Parser())
