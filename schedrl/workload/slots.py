@@ -76,7 +76,7 @@ class Rounding:
         if not self.kept:
             return [", ".join(said)]
         cut = f"; cutting {self.clipped:,} long jobs takes {1 - self.final / self.whole_units:.1%} of it"
-        cut += " (a longer max_job_duration cuts less)"
+        cut += " (a longer time_step cuts less)"
         return [
             ", ".join(said),
             f"rounding adds {self.whole_steps / self.exact - 1:.1%} of work in durations and "
