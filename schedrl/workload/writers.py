@@ -12,16 +12,26 @@ from typing import Any
 import numpy as np
 
 from schedrl.settings import UserError
-from schedrl.workload.readers.own import MARK
-from schedrl.workload.readers.swf import EXTRA, FIELDS, write_header
+from schedrl.workload.readers.own import KIND, MARK
+from schedrl.workload.readers.swf import EXTRA, FIELDS, PARTIAL, first_stated, parse_header, write_header
 from schedrl.workload.types import NUMBERS, Workload
 
+PLAIN = {"i": np.int64, "u": np.uint64, "f": np.float64, "b": np.float64, "U": object, "O": object}
+"""Kind of an extra column -> the type that it is written as."""
+KILOBYTES = {
+    **{"B": 1e-3, "KB": 1.0, "MB": 1e3, "GB": 1e6, "TB": 1e9},
+    **{"KiB": 1.024, "MiB": 1.024 * 1024, "GiB": 1.024 * 1024**2, "TiB": 1.024 * 1024**3},
+}
+"""Unit of memory -> how many kilobytes, which is what SWF has."""
 DEFAULTS = {"instances": 1.0, "priority": 0.0}
 WRITERS = {".csv": "csv", ".swf": "swf"}
 
 
 def write_trace(workload: Workload, path: str | os.PathLike[str], format: str | None = None) -> None:
     """Write a workload; `read_trace` reads it back equal. Nothing is left half-written.
+
+    SWF has processors, and memory in KB per processor; a cluster's memory is left out, its processors become
+    `MaxProcs`. Gangs of single processors are read back with `gangs=True`.
 
     Args:
         workload: the jobs.
@@ -39,7 +49,9 @@ def write_trace(workload: Workload, path: str | os.PathLike[str], format: str | 
     import pandas as pd
 
     head, columns = _csv(workload) if name == "csv" else _swf(workload)
-    options: dict[str, Any] = {"quoting": csv.QUOTE_NONNUMERIC} if name == "csv" else {"sep": " "}
+    options: dict[str, Any] = (
+        {"quoting": csv.QUOTE_NONNUMERIC} if name == "csv" else {"sep": " ", "quoting": csv.QUOTE_NONE}
+    )
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("wb") as raw:
@@ -76,11 +88,10 @@ def _csv(workload: Workload) -> tuple[str, dict[str, np.ndarray]]:
         columns["user"] = np.asarray(workload.user)
     kinds = {}
     for name, column in workload.extra.items():
-        text = column.dtype.kind in "UO" and all(isinstance(value, str) for value in column.tolist())
-        if not text and column.dtype.kind not in "iufb" or column.ndim > 1:
-            raise UserError(f"extra column {name!r} holds neither numbers nor text; leave it out")
-        kinds[name] = "text" if text else column.dtype.str
-        columns[name] = column.astype(object) if text else column.astype(float)
+        if name in columns:
+            raise UserError(f"extra column {name!r} is called like a column of demands; rename it")
+        kinds[name] = _kind(name, column)
+        columns[name] = column.astype(PLAIN[column.dtype.kind])
     meta = {
         "time_unit": workload.time_unit,
         "resources": [list(resource) for resource in workload.resources],
@@ -90,62 +101,104 @@ def _csv(workload: Workload) -> tuple[str, dict[str, np.ndarray]]:
         "about": dict(workload.about),
         "extra": kinds,
     }
-    return MARK + json.dumps(meta) + "\n", columns
+    # No quote within a text: readers count quotes to find the ends of rows.
+    line = re.sub(r"\\(.)", lambda escape: r"\u0022" if escape[1] == '"' else escape[0], json.dumps(meta))
+    return f"{MARK}{line}\n", columns
 
 
 def _default(name: str, column: np.ndarray) -> bool:
     return bool((column == DEFAULTS[name]).all() if name in DEFAULTS else np.isnan(column).all())
 
 
+def _kind(name: str, column: np.ndarray) -> str:
+    """Return what the line of metadata says of an extra column: its type."""
+    if column.dtype.kind in "UO" and all(isinstance(value, str) for value in column.tolist()):
+        return "text"
+    if column.ndim > 1 or not KIND.fullmatch(column.dtype.str):
+        raise UserError(f"extra column {name!r} holds neither numbers nor text; leave it out")
+    return column.dtype.str
+
+
 def _swf(workload: Workload) -> tuple[str, dict[str, np.ndarray]]:
-    """Return header and columns of SWF; raise where the format has no room for something."""
+    """Return header and columns of SWF.
+
+    Raises:
+        UserError: the format has no room for something.
+    """
     names = [resource.name for resource in workload.resources]
-    instances, start, estimate, users = map(
-        np.asarray, (workload.instances, workload.recorded_start, workload.estimate, workload.user)
-    )
-    ids = np.asarray(workload.id).tolist()
-    procs = workload.demand[:, 0] * instances
-    odd_user = [user for user in set(users.tolist()) if re.search(r"[\s;]|^-1$", user)]
-    refused = {
-        f"the resources {', '.join(names)} (SWF has cpu, and memory)": names
-        not in (["cpu"], ["cpu", "memory"]),
-        f"time in {workload.time_unit}s (SWF has seconds)": workload.time_unit != "s",
-        "parts of a processor": bool((procs != np.rint(procs)).any()) or bool((procs <= 0).any()),
-        "priorities": bool(np.any(workload.priority)),
-        "deadlines": not np.isnan(np.asarray(workload.deadline)).all(),
-        "gangs of several processors an instance": bool(
-            ((instances > 1) & (workload.demand[:, 0] != 1)).any()
-        ),
-        f"users like {odd_user[:1]}": bool(odd_user),
-        f"extra columns {', '.join(set(workload.extra) - set(EXTRA))}": bool(
-            set(workload.extra) - set(EXTRA)
-        ),
-    }
-    bad = next((job for job in ids if not re.fullmatch(r"[^\s;]+", job)), None)
-    refused[f"ids like {bad!r}"] = bad is not None
-    if what := [text for text, applies in refused.items() if applies]:
+    about, held = dict(workload.about), _arrays(workload)
+    capacity = np.asarray(workload.capacity)[0]
+    if not {"MaxProcs", "MaxNodes"} & set(about) and not np.isnan(capacity):
+        about["MaxProcs"] = f"{capacity:.0f}"
+    header = write_header(about)
+    wrong = _no_room_for(workload) | {"texts like these in its header": parse_header(header) != about}
+    if what := [text for text, applies in wrong.items() if applies]:
         raise UserError(f"SWF has no room for {'; '.join(what)}. Write CSV, which holds everything")
-    unknown = np.full(len(ids), -1.0)
-    columns = dict.fromkeys(FIELDS, unknown) | {
-        name: np.nan_to_num(np.asarray(column, float), nan=-1.0) for name, column in workload.extra.items()
-    }
+    count, procs = len(workload), workload.demand[:, 0] * held["instances"]
+    columns = dict.fromkeys(FIELDS, np.full(count, np.nan)) | dict(workload.extra)
     columns |= {
-        "id": np.array(ids, object),
+        "id": np.asarray(workload.id),
         "submit": workload.arrival,
-        "wait": np.nan_to_num(start - workload.arrival, nan=-1.0),
+        "wait": held["recorded_start"] - workload.arrival,
         "run": workload.duration,
         "requested": procs,
-        "requested_time": np.nan_to_num(estimate, nan=-1.0),
-        "user": np.where(users == "", "-1", users),
+        "allocated": workload.extra.get("allocated", procs),
+        "requested_time": held["estimate"],
+        "user": np.where(held["user"] == "", "-1", held["user"]),
     }
-    columns["allocated"] = columns["allocated"] if "allocated" in workload.extra else procs
-    if len(names) > 1 and not {"requested_memory", "used_memory"} & set(workload.extra):
-        columns["requested_memory"] = workload.demand[:, 1] / workload.demand[:, 0]
-    return write_header(dict(workload.about)), {name: _whole(columns[name]) for name in FIELDS}
+    if len(names) > 1:
+        memory = workload.demand[:, 1] / workload.demand[:, 0] * KILOBYTES[workload.resources[1].unit]
+        if not np.array_equal(memory, first_stated(columns["requested_memory"], columns["used_memory"])):
+            columns["requested_memory"] = memory
+    return header, {name: _whole(columns[name]) for name in FIELDS}
+
+
+def _arrays(workload: Workload) -> dict[str, np.ndarray]:
+    names = ("estimate", "instances", "priority", "deadline", "user", "recorded_start", "recorded_finish")
+    return {name: np.asarray(getattr(workload, name)) for name in names}
+
+
+def _no_room_for(workload: Workload) -> dict[str, bool]:
+    """Return what SWF can't hold -> whether these jobs have it."""
+    held = _arrays(workload)
+    names = [resource.name for resource in workload.resources]
+    cpu, procs = workload.demand[:, 0], workload.demand[:, 0] * held["instances"]
+    start, finish, run = held["recorded_start"], held["recorded_finish"], workload.duration
+    unsaid = np.isnan(start) & np.isnan(finish)
+    memory = names == ["cpu", "memory"]
+    unit = workload.resources[-1].unit
+    odd_id = next((name for name in workload.id if not re.fullmatch(r"[^\s;]+", name)), None)
+    odd_user = next((name for name in set(held["user"]) if re.search(r"[\s;]|^-1$", name)), None)
+    odd_extra = [
+        name for name, c in workload.extra.items() if name not in EXTRA or c.dtype.kind not in "iufb"
+    ]
+    status = workload.extra.get("status", np.zeros(0))
+    return {
+        f"the resources {', '.join(names)} (SWF has cpu, and memory)": not memory and names != ["cpu"],
+        f"memory in {unit}": memory and unit not in KILOBYTES,
+        "jobs without memory beside others": memory and bool((workload.demand[:, -1] <= 0).any()),
+        f"time in {workload.time_unit}s (SWF has seconds)": workload.time_unit != "s",
+        "parts of a processor": bool((procs != np.rint(procs)).any() or (procs <= 0).any()),
+        "priorities": bool(held["priority"].any()),
+        "deadlines": not np.isnan(held["deadline"]).all(),
+        "gangs of several processors an instance": bool(((held["instances"] > 1) & (cpu != 1)).any()),
+        "estimates below the run time": bool(((held["estimate"] < run) | (held["estimate"] == 0)).any()),
+        "starts before the arrival": bool((start < workload.arrival).any()),
+        "recorded ends other than start + run time": not np.allclose(
+            finish[~unsaid], (start + run)[~unsaid], rtol=1e-9, atol=1e-6
+        ),
+        "parts of jobs (status 2, 3, 4)": bool(np.isin(status, PARTIAL).any()),
+        f"users like {odd_user!r}": odd_user is not None,
+        f"ids like {odd_id!r}": odd_id is not None,
+        f"extra columns {', '.join(odd_extra)}": bool(odd_extra),
+    }
 
 
 def _whole(column: np.ndarray) -> np.ndarray:
-    """Write 5, not 5.0, where every number of a column is whole."""
-    if column.dtype.kind == "f" and (np.abs(column) < 2**53).all() and (column == np.rint(column)).all():
+    """Write unknown as -1, and 5, not 5.0, where every number of a column is whole."""
+    if column.dtype == object:
+        return column
+    column = np.nan_to_num(np.asarray(column, float), nan=-1.0)
+    if (np.abs(column) < 2**53).all() and (column == np.rint(column)).all():
         return column.astype(np.int64)
     return column

@@ -128,8 +128,8 @@ def _columns(table: pd.DataFrame, rejected: Rejected) -> dict[str, np.ndarray]:
         "arrival": fields["submit"],
         "duration": run,
         "estimate": np.where(low, run, estimate),
-        "cpu": _first_stated(fields["requested"], fields["allocated"]),
-        "memory": _first_stated(fields["requested_memory"], fields["used_memory"]),
+        "cpu": first_stated(fields["requested"], fields["allocated"]),
+        "memory": first_stated(fields["requested_memory"], fields["used_memory"]),
         "user": _users(fields["user"]),
         "recorded_start": start,
         "recorded_finish": start + run,
@@ -145,19 +145,21 @@ def _users(users: np.ndarray) -> np.ndarray:
     return texts[codes]
 
 
-def _first_stated(wanted: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+def first_stated(wanted: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+    """Return what was asked for, else what was had, where either is above 0; NaN elsewhere. [n]."""
     chosen = np.where(wanted > 0, wanted, otherwise)
     return np.where(chosen > 0, chosen, np.nan)
 
 
 def read_header(source: Source) -> dict[str, str]:
-    """Return key -> text of the comments before the first job; what goes on over lines is joined by them."""
+    """Return key -> text of the comments before the first job."""
     held = re.match(rb"(?:\xef\xbb\xbf)?((?:[ \t\r]*(?:;[^\n]*)?\n)*(?:[ \t]*;[^\n]*$)?)", source.head)
     raw = held[1] if held else b""
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError:
-        text = raw.decode("latin-1")
+    return parse_header(raw.decode(source.encoding_of(raw, LAYOUT.encodings), "replace"))
+
+
+def parse_header(text: str) -> dict[str, str]:
+    """Return key -> text of comment lines; a text that goes on over lines is joined by line ends."""
     found: dict[str, str] = {}
     last = ""
     for line in text.split("\n"):
