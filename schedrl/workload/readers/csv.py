@@ -71,7 +71,9 @@ class Mapped:
 def recognises(head: Head) -> bool:
     """Whether a file is ours, or begins with a row of names; which of them are missing is said by `read`."""
     names = head.rows[0] if head.rows else []
-    return is_own(head.text) or (len(names) > 1 and all(number(name) is None for name in names))
+    return is_own(head.text) or (
+        len(names) > 1 and any(names) and all(not name or number(name) is None for name in names)
+    )
 
 
 def read(
