@@ -146,6 +146,9 @@ def flags():
         guest = guest_of(["--workload", name], settings[0], [LaunchSettings])
         parsers.append(make_parser([LaunchSettings, settings[0]], guest))
     parsers += [reproduce_deeprm.make_parser(), clairvoyant_optimum.make_parser()]
+    parsers += [job_distribution.make_parser([command])[0] for command in job_distribution.COMMANDS]
+    for name in job_distribution.GENERATORS:
+        parsers.append(job_distribution.make_parser(["generate", "--distribution", name])[0])
     for name, (settings_class, *_) in BENCHMARKS.items():
         parsers.append(Parser())
         add_arguments(parsers[-1], getattr(importlib.import_module(f"benchmarks.{name}"), settings_class))
