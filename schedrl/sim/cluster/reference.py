@@ -1,0 +1,282 @@
+"""A cluster of many machines in plain Python: the specification of the kernel, and the oracle in its tests.
+
+Time goes from event to event. At equal times finishes come first, then machines that come up, machines that
+go down, arrivals, and at last one pass over the queue, by the rule. A job that was found not to fit is looked
+at again only on machines where something was given back since; nothing else can have changed its luck.
+"""
+
+import heapq
+from bisect import insort
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from schedrl.workload.machines import Machines
+from schedrl.workload.types import Workload
+
+from . import devices, orders, placements
+from .problem import Problem, prepare
+from .rule import DEFAULT, STRICT, Rule, parse
+from .schedule import FAILED, FINISHED, REJECTED, RUNNING, UNFINISHED, WAITING, Placed, Schedule
+
+NEVER = float("inf")
+
+
+def simulate(workload: Workload, machines: Machines, rule: str | Rule = DEFAULT, **options: Any) -> Schedule:
+    """Run a workload under a rule; takes and gives what `schedrl.sim.cluster.simulate` does."""
+    problem = prepare(workload, machines, rule, **options)
+    run = Simulation(problem)
+    run.run()
+    machine = np.full(problem.offset[-1], -1)
+    chosen = np.zeros(problem.offset[-1], np.int64)
+    for job, held in run.held_last.items():
+        machine[problem.offset[job] : problem.offset[job + 1]] = [m for m, _ in held]
+        chosen[problem.offset[job] : problem.offset[job + 1]] = [bits for _, bits in held]
+    status = np.array(run.status, np.int8)
+    return Schedule(
+        np.array(run.start),
+        np.array(run.finish),
+        status,
+        Placed(problem.offset, machine, chosen),
+        np.array(run.restarts),
+        np.where(status == REJECTED, problem.reject, 0).astype(np.int8),
+        run.now,
+        run.decisions,
+        workload,
+        machines,
+        (parse(rule) if isinstance(rule, str) else rule).name,
+    )
+
+
+class Amounts(dict):
+    """A table by (row, column), read as an array would be, of numbers that Python reads faster."""
+
+    def __init__(self, table: np.ndarray) -> None:
+        super().__init__(((i, j), x) for i, row in enumerate(table.tolist()) for j, x in enumerate(row))
+        self.shape = table.shape
+
+
+class Cluster:
+    """The machines, and what runs on them."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.g, self.size = problem.g, len(problem.devices)
+        self.capacity, self.demand = Amounts(problem.capacity), Amounts(problem.demand)
+        self.free = Amounts(problem.capacity)
+        whole = np.arange(max(int(problem.devices.max()), 1)) < problem.devices[:, None]
+        self.share = Amounts(whole * devices.ONE)
+        self.needs = problem.demand.tolist()
+        self.gang = np.diff(problem.offset).tolist()
+        self.largest = problem.largest.tolist()
+        self.up = [True] * self.size
+        self.on: list[set[int]] = [set() for _ in range(self.size)]  # running jobs with an instance there
+        self.held: dict[int, list[tuple[int, int]]] = {}  # running job -> (machine, devices) of its instances
+        self.used: dict[int, list[int]] = {}  # user -> running amounts
+        self.last = -1
+
+    def fits(self, job: int, m: int) -> bool:
+        """Tell whether one instance fits on a machine now."""
+        free, need = self.free, self.needs[job]
+        for r, amount in enumerate(need):
+            if free[r, m] < amount:
+                return False
+        return self.up[m] and (self.g < 0 or devices.fits(self.share, m, need[self.g]))
+
+    def room(self, job: int, m: int) -> int:
+        """Return how many instances fit on a machine now."""
+        if not self.fits(job, m):
+            return 0
+        need = self.needs[job]
+        times = [self.free[r, m] // amount for r, amount in enumerate(need) if amount and r != self.g]
+        if self.g >= 0 and need[self.g]:
+            times.append(devices.room(self.share, m, need[self.g]))
+        return min(times)
+
+    def fits_whole(self, job: int) -> bool:
+        """Tell whether all instances of a job fit at once."""
+        left = self.gang[job]
+        for m in range(self.size):
+            left -= self.room(job, m)
+            if left <= 0:
+                return True
+        return False
+
+    def best(self, job: int, machines: Iterable[int]) -> int:
+        """Return the machine for one instance by the placement; -1: it fits on none of these."""
+        p, best, lowest = self.problem, -1, NEVER
+        for m in machines:
+            if not self.fits(job, m):
+                continue
+            if p.placement == placements.FIRST_FIT:
+                return m
+            score = placements.score(
+                p.placement, m, job, self.free, self.capacity, self.share, self.demand,
+                self.largest, p.typical, self.last, self.g,
+            )  # fmt: skip
+            if score < lowest:
+                best, lowest = m, score
+        return best
+
+    def put(self, job: int, m: int) -> None:
+        """Place one instance."""
+        chosen = devices.pick(self.share, m, self.needs[job][self.g]) if self.g >= 0 else 0
+        self.held.setdefault(job, []).append((m, chosen))
+        self.on[m].add(job)
+        self.last = m
+        self._change(job, m, chosen, -1)
+
+    def release(self, job: int) -> list[int]:
+        """Take all instances of a job away; returns their machines."""
+        for m, chosen in self.held[job]:
+            self._change(job, m, chosen, +1)
+            self.on[m].discard(job)
+        return [m for m, _ in self.held.pop(job)]
+
+    def _change(self, job: int, m: int, chosen: int, sign: int) -> None:
+        need = self.needs[job]
+        used = self.used.setdefault(self.problem.user[job], [0] * len(need))
+        for r, amount in enumerate(need):
+            self.free[r, m] += sign * amount
+            used[r] -= sign * amount
+        if self.g >= 0:
+            devices.change(self.share, m, chosen, sign * need[self.g])
+
+    def dominant_share(self, job: int) -> float:
+        """Return the largest share of any resource that the job's user has now."""
+        used = self.used.get(self.problem.user[job], ())
+        return max((x / has for x, has in zip(used, self.problem.total, strict=False) if has), default=0.0)
+
+
+class Simulation:
+    """One run of one cluster."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.cluster = Cluster(problem)
+        jobs = len(problem.arrival)
+        self.now = 0.0
+        self.status = [WAITING] * jobs
+        self.start = [float("nan")] * jobs
+        self.finish = [float("nan")] * jobs
+        self.restarts = [0] * jobs
+        self.held_last: dict[int, list[tuple[int, int]]] = {}
+        self.queue: list[tuple[float, int]] = []  # waiting jobs as (score, job), in order
+        self.finishes: list[tuple[float, int]] = []  # heap of (time, job)
+        self.changed: set[int] = set()  # machines where something was given back since the last pass
+        self.unfit: set[int] = set()  # jobs that the last pass found not to fit anywhere
+        self.decisions = 0
+
+    # ---- Events --------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Go from event to event until nothing is left to happen, or to the cut."""
+        p = self.problem
+        arrivals, switches = p.arrival.tolist() + [NEVER], p.event_time.tolist() + [NEVER]
+        arrived = happened = 0
+        while arrived < len(p.arrival) or self.finishes or self.queue:
+            ends = self.finishes[0][0] if self.finishes else NEVER
+            time = min(arrivals[arrived], switches[happened], ends)
+            if time == NEVER or time > p.until:
+                self.now = p.until if time < NEVER else self.now
+                break
+            self.now = time
+            while self.finishes and self.finishes[0][0] <= time:
+                self.end(heapq.heappop(self.finishes)[1])
+            while switches[happened] <= time:
+                self.switch(int(p.event_machine[happened]), bool(p.event_up[happened]))
+                happened += 1
+            while arrivals[arrived] <= time:
+                self.arrive(arrived)
+                arrived += 1
+            self.schedule()
+        self.status = [UNFINISHED if s in (WAITING, RUNNING) else s for s in self.status]
+
+    def end(self, job: int) -> None:
+        """Let a job finish."""
+        self.finish[job] = self.now
+        self.status[job] = FINISHED
+        self.changed.update(self.cluster.release(job))
+
+    def switch(self, m: int, up: bool) -> None:
+        """Let a machine come up, or go down with every job that has an instance there."""
+        if up == self.cluster.up[m]:
+            return
+        self.cluster.up[m] = up
+        self.changed.add(m)
+        stopped = sorted(self.cluster.on[m])
+        self.finishes = [(time, job) for time, job in self.finishes if job not in stopped]
+        heapq.heapify(self.finishes)
+        for job in stopped:
+            self.changed.update(self.cluster.release(job))
+            self.status[job] = FAILED
+            if self.problem.requeue:
+                self.restarts[job] += 1
+                self.start[job] = float("nan")
+                self.enqueue(job)
+
+    def arrive(self, job: int) -> None:
+        """Let a job join the queue, or reject it if it can never run."""
+        if self.problem.reject[job]:
+            self.status[job] = REJECTED
+        else:
+            self.enqueue(job)
+
+    def enqueue(self, job: int) -> None:
+        """Add a waiting job."""
+        self.status[job] = WAITING
+        insort(self.queue, (self.score(job), job))
+
+    def score(self, job: int) -> float:
+        """Return the job's score by the order, now."""
+        p = self.problem
+        share = self.cluster.dominant_share(job) if p.shares else 0.0
+        return orders.score(
+            p.order, self.now, p.arrival[job], p.estimate[job], p.procs[job], p.priority[job],
+            share, p.aging_time,
+        )  # fmt: skip
+
+    # ---- One pass over the queue ---------------------------------------------------------------------------
+
+    def schedule(self) -> None:
+        """Start the first visible job that may start, again and again, until there is none."""
+        self.decisions += 1
+        self.sort()
+        tried: set[int] = set()  # found not to fit in this pass: room only shrinks while it lasts
+        at = 0
+        while at < min(len(self.queue), self.problem.window):
+            job = self.queue[at][1]
+            if job not in tried and self.try_start(job):
+                del self.queue[at]
+                at = 0 if self.sort() else at
+                continue
+            tried.add(job)
+            if self.problem.discipline == STRICT:
+                break
+            at += 1
+        self.unfit = tried
+        self.changed.clear()
+
+    def sort(self) -> bool:
+        """Bring the queue in order where scores change as time goes by or jobs start; tells whether so."""
+        if not self.problem.static:
+            self.queue = sorted((self.score(job), job) for _, job in self.queue)
+        return not self.problem.static
+
+    def try_start(self, job: int) -> bool:
+        """Start a job if it fits; one that the pass before found unfit is tried where that may be over."""
+        cluster, everywhere = self.cluster, range(self.cluster.size)
+        m = cluster.best(job, sorted(self.changed) if job in self.unfit else everywhere)
+        if m < 0 or not (cluster.gang[job] == 1 or cluster.fits_whole(job)):
+            return False
+        if cluster.gang[job] == 1:
+            cluster.put(job, m)
+        else:
+            for _ in range(cluster.gang[job]):
+                cluster.put(job, cluster.best(job, everywhere))
+        self.held_last[job] = cluster.held[job]
+        self.status[job] = RUNNING
+        self.start[job] = self.now
+        heapq.heappush(self.finishes, (self.now + float(self.problem.duration[job]), job))
+        return True

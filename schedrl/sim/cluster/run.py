@@ -1,0 +1,188 @@
+"""Whole runs in one compiled loop, and the front door to them, `simulate`."""
+
+from typing import Any
+
+import numpy as np
+
+from schedrl.sim.jit import leaf, njit
+from schedrl.workload.machines import Machines
+from schedrl.workload.types import Workload
+
+from . import orders
+from .kernel import mark_changed, release
+from .problem import Problem, prepare
+from .queue import enqueue, one_pass
+from .rule import DEFAULT, Rule, parse
+from .schedule import FAILED, FINISHED, REJECTED, RUNNING, UNFINISHED, Placed, Schedule
+from .state import (
+    ARRIVAL,
+    ARRIVED,
+    CHANGED,
+    CHOSEN,
+    CLOCK,
+    DECISIONS,
+    FINISH,
+    HAPPENED,
+    HEAD,
+    HEAP,
+    IS_CHANGED,
+    MACHINE,
+    NUM_CHANGED,
+    OFFLINE,
+    OWNER,
+    REJECT,
+    REQUEUE,
+    RESTARTS,
+    RUNNING_JOBS,
+    START,
+    STATUS,
+    UNTIL,
+    UP,
+    WAITING_JOBS,
+    hold,
+    new_cluster,
+)  # fmt: skip
+
+_order_score = orders.score
+
+
+@leaf
+def _finish_jobs(c):
+    n = c.n
+    while n[RUNNING_JOBS] > 0 and c.times[c.jobs[0, HEAP], FINISH] <= c.x[CLOCK]:
+        job = c.jobs[0, HEAP]
+        c.jobs[job, STATUS] = FINISHED
+        release(c, job)
+
+
+@leaf
+def _go_down(c, m):
+    while c.machines[m, HEAD] >= 0:
+        job = c.instances[c.machines[m, HEAD], OWNER]
+        release(c, job)
+        c.times[job, FINISH] = np.nan
+        c.jobs[job, STATUS] = FAILED
+        if c.n[REQUEUE] > 0:
+            c.jobs[job, RESTARTS] += 1
+            c.times[job, START] = np.nan
+            enqueue(c, job)
+
+
+@leaf
+def _switch_machines(c):
+    n = c.n
+    while n[HAPPENED] < c.event_time.shape[0] and c.event_time[n[HAPPENED]] <= c.x[CLOCK]:
+        m, up = c.event[n[HAPPENED], 0], c.event[n[HAPPENED], 1]
+        n[HAPPENED] += 1
+        if up == c.machines[m, UP]:
+            continue
+        c.machines[m, UP] = up
+        if up > 0:
+            mark_changed(c, m)
+        else:
+            _go_down(c, m)
+        for r in range(c.free.shape[0]):
+            c.free[r, m] += OFFLINE if up > 0 else -OFFLINE
+
+
+@leaf
+def _take_arrivals(c):
+    n = c.n
+    while n[ARRIVED] < c.times.shape[0] and c.times[n[ARRIVED], ARRIVAL] <= c.x[CLOCK]:
+        job = n[ARRIVED]
+        n[ARRIVED] += 1
+        if c.jobs[job, REJECT] > 0:
+            c.jobs[job, STATUS] = REJECTED
+        else:
+            enqueue(c, job)
+
+
+@leaf
+def _next_time(c):
+    n, time = c.n, np.inf
+    if n[ARRIVED] < c.times.shape[0]:
+        time = c.times[n[ARRIVED], ARRIVAL]
+    if n[RUNNING_JOBS] > 0:
+        time = min(time, c.times[c.jobs[0, HEAP], FINISH])
+    if n[HAPPENED] < c.event_time.shape[0]:
+        time = min(time, c.event_time[n[HAPPENED]])
+    return time
+
+
+@leaf
+def _play(c):
+    n = c.n
+    while n[ARRIVED] < c.times.shape[0] or n[RUNNING_JOBS] + n[WAITING_JOBS] > 0:
+        time = _next_time(c)
+        if not time <= c.x[UNTIL] or time == np.inf:
+            c.x[CLOCK] = c.x[UNTIL] if time < np.inf else c.x[CLOCK]
+            break
+        c.x[CLOCK] = time
+        _finish_jobs(c)
+        _switch_machines(c)
+        _take_arrivals(c)
+        one_pass(c)
+        n[DECISIONS] += 1
+        for k in range(n[NUM_CHANGED]):
+            c.machines[c.machines[k, CHANGED], IS_CHANGED] = False
+        n[NUM_CHANGED] = 0
+
+
+@njit
+def play(c):
+    """Go from event to event until nothing is left to happen, or to the cut."""
+    _play(hold(c))
+
+
+@njit
+def scores(order, arrival, estimate, procs, priority, aging_time, out):
+    """Write the scores of all jobs by an order that stays. [J]."""
+    for j in range(out.shape[0]):
+        out[j] = _order_score(order, 0.0, arrival[j], estimate[j], procs[j], priority[j], 0.0, aging_time)
+
+
+def places_of(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Return the place of each job in the order of all, and its inverse; by arrival if the order changes."""
+    jobs = len(problem.arrival)
+    if not problem.static:
+        return np.arange(jobs), np.arange(jobs)
+    score = np.empty(jobs)
+    p = problem
+    scores(p.order, p.arrival, p.estimate, p.procs, p.priority, p.aging_time, score)
+    job_at = np.argsort(score, kind="stable")
+    place = np.empty(jobs, np.int64)
+    place[job_at] = np.arange(jobs)
+    return place, job_at
+
+
+def simulate(workload: Workload, machines: Machines, rule: str | Rule = DEFAULT, **options: Any) -> Schedule:
+    """Run a workload on machines under a rule, compiled.
+
+    Args:
+        workload: the jobs.
+        machines: the cluster.
+        rule: order, placement and discipline as `sjf+best_fit+easy`.
+        **options: window, events, until, on_down, aging_time, device, see
+            `schedrl.sim.cluster.problem.prepare`.
+
+    Raises:
+        UserError: an unknown rule, or an option out of range.
+    """
+    problem = prepare(workload, machines, rule, **options)
+    cluster = new_cluster(problem, *places_of(problem))
+    play(cluster)
+    status = cluster.jobs[:, STATUS].astype(np.int8)
+    status[status <= RUNNING] = UNFINISHED
+    return Schedule(
+        cluster.times[:, START].copy(),
+        np.where(status == FINISHED, cluster.times[:, FINISH], np.nan),
+        status,
+        Placed(problem.offset, cluster.instances[:, MACHINE].copy(), cluster.instances[:, CHOSEN].copy()),
+        cluster.jobs[:, RESTARTS].copy(),
+        np.where(status == REJECTED, problem.reject, 0).astype(np.int8),
+        float(cluster.x[CLOCK]),
+        int(cluster.n[DECISIONS]),
+        workload,
+        machines,
+        (parse(rule) if isinstance(rule, str) else rule).name,
+    )

@@ -1,0 +1,86 @@
+"""`Schedule`: what became of every job, the one result of every simulator of clusters."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from schedrl.settings import UserError
+from schedrl.workload.machines import Machines
+from schedrl.workload.types import Workload
+
+WAITING, RUNNING, FINISHED, REJECTED, FAILED, UNFINISHED = range(6)
+STATUS = ("waiting", "running", "finished", "rejected", "failed", "unfinished")
+"""Names of the states; a schedule has the last four only."""
+
+
+class Placed(NamedTuple):
+    """Machines of the instances: of job j, `machine[offset[j]:offset[j + 1]]`; -1 if it never ran."""
+
+    offset: np.ndarray  # [J + 1]
+    machine: np.ndarray  # [I]
+    devices: np.ndarray  # [I] of that machine, as a set of bits
+
+
+class Schedule(NamedTuple):
+    """Jobs in the order of the workload, times in its unit."""
+
+    start: np.ndarray  # [J] NaN = never, or not any more
+    finish: np.ndarray  # [J] NaN = not
+    status: np.ndarray  # [J] int8, a number of STATUS
+    placed: Placed  # the last placement of each job
+    restarts: np.ndarray  # [J] how often a machine went down under it
+    reject_reason: np.ndarray  # [J] int8, a number of schedrl.sim.cluster.problem.REASONS
+    end_time: float  # of the last event, or where the run was cut
+    decisions: int  # passes over the queue
+    workload: Workload
+    machines: Machines
+    rule: str
+
+
+def check(schedule: Schedule) -> None:
+    """Check that a schedule could have happened: states, times, and no machine ever over-allocated.
+
+    Raises:
+        UserError: what is wrong, with the job or the machine.
+    """
+    from .problem import prepare
+
+    problem = prepare(schedule.workload, schedule.machines)
+    status = schedule.status
+    for job in np.flatnonzero((status < FINISHED) | (status > UNFINISHED))[:1]:
+        raise UserError(f"job {job} ends as {STATUS[status[job]]}")
+    finished = status == FINISHED
+    wrong = finished & ~(
+        (schedule.start >= problem.arrival) & (schedule.finish == schedule.start + problem.duration)
+    )
+    wrong |= ~finished & ~np.isnan(schedule.finish)
+    for job in np.flatnonzero(wrong)[:1]:
+        raise UserError(
+            f"job {job} arrived at {problem.arrival[job]}, started at {schedule.start[job]} and finished at "
+            f"{schedule.finish[job]}, {problem.duration[job]} long, {STATUS[status[job]]}"
+        )
+    _check_machines(schedule, problem.demand, problem.capacity, problem.g)
+
+
+def _check_machines(schedule: Schedule, demand: np.ndarray, capacity: np.ndarray, g: int) -> None:
+    """Add up what the jobs held in their last run, machine by machine and device by device."""
+    from .devices import ONE
+
+    jobs = np.repeat(np.arange(len(schedule.status)), np.diff(schedule.placed.offset))
+    stop = np.where(schedule.status == FINISHED, schedule.finish, schedule.end_time)
+    kept = (schedule.status == FINISHED) | ((schedule.status == UNFINISHED) & ~np.isnan(schedule.start))
+    kept = (kept & (stop > schedule.start))[jobs]
+    jobs, machine, bits = jobs[kept], schedule.placed.machine[kept], schedule.placed.devices[kept]
+    held = [(demand[jobs, r], machine, capacity[r], f"resource {r}") for r in range(len(capacity))]
+    for d in range(int(capacity[g].max()) // ONE if g >= 0 else 0):
+        each = np.where(bits >> d & 1, np.minimum(demand[jobs, g], ONE), 0)
+        held.append((each, machine, np.minimum(np.maximum(capacity[g] - d * ONE, 0), ONE), f"device {d}"))
+    times = np.concatenate([stop[jobs], schedule.start[jobs]])
+    for amount, where, limit, name in held:
+        order = np.lexsort((times, np.concatenate([where, where])))  # finishes stand before starts
+        places = np.concatenate([where, where])[order]
+        running = np.cumsum(np.concatenate([-amount, amount])[order])  # a machine's sum over all time is 0
+        for at in np.flatnonzero(running > limit[places])[:1]:
+            raise UserError(
+                f"machine {places[at]} holds {running[at]} micro-units of {name}, has {limit[places[at]]}"
+            )

@@ -1,0 +1,112 @@
+"""One run as a handful of arrays, which the compiled functions read and change.
+
+Few arrays with many columns, not one array for each thing: every array in the arguments costs compile time in
+every function. J jobs, I instances, M machines, D devices, R resources, E machine events. Batches have the
+same arrays with a leading axis.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from schedrl.sim.jit import borrowed, leaf
+
+from .devices import ONE
+from .problem import Problem
+from .tree import NONE, new_tree
+
+# Columns of `jobs` [J, ...]: the last five belong to the queue and the heap, not to the job of the row.
+USER, REJECT, FIRST, END, STATUS, RESTARTS, PLACE, JOB_AT, HEAP, POSITION, FRESH = range(11)
+# Columns of `times` [J, ...].
+ARRIVAL, DURATION, ESTIMATE, PROCS, PRIORITY, START, FINISH = range(7)
+# Columns of `instances` [I, ...]: machine (-1: never placed), devices as bits, job and links
+MACHINE, CHOSEN, OWNER, BEFORE, BEHIND = range(5)
+# Columns of `machines` [M, ...]. HEAD is the first instance on it; CHANGED lists the machines where something
+# was given back since the last pass, AHEAD the place of the next job that may fit there.
+UP, HEAD, AHEAD, IS_CHANGED, CHANGED = range(5)
+# Places in `n`: first what stays.
+ORDER, STATIC, SHARES, PLACEMENT, DISCIPLINE, WINDOW, REQUEUE, DEVICE = range(8)
+DECISIONS, LAST, ARRIVED, HAPPENED, RUNNING_JOBS, WAITING_JOBS, NUM_CHANGED, NUM_FRESH = range(8, 16)
+VISIBLE, EDGE, TESTED = range(16, 19)
+"""Jobs in the window; the place of the last of them (NONE: all are in it); the place of the first job of the
+queue if it is known not to fit (-1)."""
+COUNTERS = 19
+UNTIL, AGING_TIME, CLOCK = range(3)
+"""Places in `x`."""
+OFFLINE = 1 << 61
+"""Taken off what is free on a machine that is down, so that nothing fits."""
+
+
+class Cluster(NamedTuple):
+    """Jobs, machines and the state of a run."""
+
+    n: np.ndarray  # [COUNTERS]
+    x: np.ndarray  # [3]
+    jobs: np.ndarray  # [J, 11]
+    times: np.ndarray  # [J, 7]
+    instances: np.ndarray  # [I, 5]
+    machines: np.ndarray  # [M, 5]
+    demand: np.ndarray  # [J, R]
+    free: np.ndarray  # [R, M]
+    capacity: np.ndarray  # [R, M]
+    share: np.ndarray  # [M, D]
+    largest: np.ndarray  # [R]
+    total: np.ndarray  # [R]
+    typical: np.ndarray  # [P, R + 1]
+    low: np.ndarray  # [2 N, R]
+    used: np.ndarray  # [users, R] running amounts, where the order reads them
+    event_time: np.ndarray  # [E]
+    event: np.ndarray  # [E, 2] machine, up
+
+
+@leaf
+def hold(c):
+    """Return the same arrays without their reference counts: the caller holds them."""
+    return Cluster(
+        borrowed(c.n), borrowed(c.x), borrowed(c.jobs), borrowed(c.times), borrowed(c.instances),
+        borrowed(c.machines), borrowed(c.demand), borrowed(c.free), borrowed(c.capacity),
+        borrowed(c.share), borrowed(c.largest), borrowed(c.total), borrowed(c.typical), borrowed(c.low),
+        borrowed(c.used), borrowed(c.event_time), borrowed(c.event),
+    )  # fmt: skip
+
+
+def new_cluster(problem: Problem, place: np.ndarray, job_at: np.ndarray) -> Cluster:
+    """Return a run before anything has happened; `place` as `run.places_of` gives it."""
+    p = problem
+    count, resources = p.demand.shape
+    jobs = np.zeros((count, 11), np.int64)
+    for column, values in (
+        (USER, p.user), (REJECT, p.reject), (FIRST, p.offset[:-1]), (END, p.offset[1:]),
+        (PLACE, place), (JOB_AT, job_at), (POSITION, -1),
+    ):  # fmt: skip
+        jobs[:, column] = values
+    times = np.column_stack(
+        [p.arrival, p.duration, p.estimate, p.procs, p.priority, *np.full((2, count), np.nan)]
+    )
+    instances = np.full((p.offset[-1], 5), -1)
+    instances[:, CHOSEN] = 0
+    instances[:, OWNER] = np.repeat(np.arange(count), np.diff(p.offset))
+    machines = np.zeros((len(p.devices), 5), np.int64)
+    machines[:, UP], machines[:, HEAD] = 1, -1
+    n = np.zeros(COUNTERS, np.int64)
+    n[: DEVICE + 1] = p.order, p.static, p.shares, p.placement, p.discipline, p.window, p.requeue, p.g
+    n[LAST], n[EDGE], n[TESTED] = -1, NONE, -1
+    return Cluster(
+        n=n,
+        x=np.array([p.until, p.aging_time, 0.0]),
+        jobs=jobs,
+        times=times,
+        instances=instances,
+        machines=machines,
+        demand=p.demand,
+        free=p.capacity.copy(),
+        capacity=p.capacity,
+        share=(np.arange(max(int(p.devices.max()), 1)) < p.devices[:, None]) * ONE,
+        largest=p.largest,
+        total=p.total,
+        typical=p.typical,
+        low=new_tree(count, resources),
+        used=np.zeros((int(p.user.max()) + 1 if p.shares else 1, resources), np.int64),
+        event_time=p.event_time,
+        event=np.column_stack([p.event_machine, p.event_up]),
+    )
