@@ -138,12 +138,12 @@ def _without_overlap(environment: Any) -> int | None:
     """Return how many sequences fit into the test part of a trace; None for generators."""
     from schedrl.envs.deeprm.job_settings import TRACE
     from schedrl.envs.deeprm.placed import jobs_only
-    from schedrl.envs.deeprm.traced import files_of, part_of
+    from schedrl.envs.deeprm.traced import part_of, state_of
 
     if environment.workload != TRACE:
         return None
     jobs = jobs_only(environment)
-    steps = part_of(jobs, files_of(jobs), "test", jobs.load).steps
+    steps = part_of(jobs, state_of(jobs), "test", jobs.load).steps
     if steps < 10 * jobs.sequence_length:
         raise UserError(
             f"the test part has {steps} steps, fewer than 10 sequences of {jobs.sequence_length}; lower "

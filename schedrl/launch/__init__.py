@@ -4,6 +4,7 @@
 |---|---|
 | `settings` | what `launcher.py` can be told beside the environment's and the algorithm's settings |
 | `plan` | a command line -> a checked plan; nothing is written yet |
+| `workload` | what `--workload` and `--trace` bring along: settings, their flags, a report |
 | `resuming` | what `--resume` keeps of the stored run, and which differences it refuses |
 | `local` | `--mode local`: one process |
 | `debug` | `--mode debug`: one environment, every step printed |

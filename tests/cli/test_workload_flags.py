@@ -234,7 +234,7 @@ def test_a_comparison_on_a_trace(trace, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (None, "can't read the trace"),
+        (None, "is no file; check the path"),
         ("; MaxProcs: 8\n", "no "),
         ("; MaxProcs: 8\n1 0 -1 5 9 -1 -1 -1 -1 -1 1 1 1 1 0 -1 -1 -1\n", "can't be split"),
         ("a,b\n1,2\n", ""),

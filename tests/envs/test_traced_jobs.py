@@ -128,7 +128,7 @@ def test_what_cannot_be_used_is_refused(tmp_path):
     empty = tmp_path / "empty.swf"
     empty.write_text("; MaxProcs: 8\n")
     wrong = {
-        "can't read the trace": settings_of(str(tmp_path / "missing.swf")),
+        "is no file; check the path": settings_of(str(tmp_path / "missing.swf")),
         "no ": settings_of(str(empty)),
         "can't be split by time": settings_of(write(tmp_path / "few.swf", count=2)),
         "arrive at once": settings_of(write(tmp_path / "one.swf", count=5)),

@@ -1,7 +1,8 @@
 """The DeepRM cluster as a Gymnasium environment: one pool of resources, visible slots, a backlog.
 
 `settings` says what can be set, `environment` is one cluster, `vector` many, `episodes` runs policies on
-given jobs; `clusters` drives the simulator for all three, `observation`, `colours` and `render` show it.
+given jobs; `clusters` drives the simulator for all three, `observation`, `colours` and `render` show it. Jobs
+come from `jobs`: DeepRM's own, or a workload rounded to steps and units (`generated`, `traced`, `placed`).
 """
 
 import importlib

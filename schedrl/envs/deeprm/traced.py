@@ -8,7 +8,8 @@ the part.
 """
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ from schedrl.workload.types import Workload
 from .job_settings import ClusterJobs
 from .placed import PlacedJobs, load_text, stream, units_line, windows
 
+State = tuple[int, int]
+
 
 class Trace(NamedTuple):
     """A trace in three parts, and how it is rounded."""
@@ -31,9 +34,9 @@ class Trace(NamedTuple):
     grid: Grid
 
 
-@cache
-def opened(jobs: ClusterJobs, files: tuple[str, ...]) -> Trace:
-    """Read the trace and choose its grid by the training part. `files` are its hash: another is read anew.
+@lru_cache(maxsize=8)
+def opened(jobs: ClusterJobs, state: State) -> Trace:
+    """Read the trace and choose its grid by the training part. Another `state` of the file is read anew.
 
     Raises:
         UserError: it can't be read, has no usable job, or can't be parted.
@@ -61,14 +64,14 @@ class Part(NamedTuple):
     rounding: Rounding
 
 
-@cache
-def part_of(jobs: ClusterJobs, files: tuple[str, ...], family: str, load: float | None) -> Part:
+@lru_cache(maxsize=8)
+def part_of(jobs: ClusterJobs, state: State, family: str, load: float | None) -> Part:
     """Return the jobs of a family, their arrivals stretched so that they have this load after rounding.
 
     Raises:
         UserError: none of them can run.
     """
-    grid, workload = opened(jobs, files).grid, opened(jobs, files).parts[family]
+    grid, workload = opened(jobs, state).grid, opened(jobs, state).parts[family]
     name, start = f"the {family} part of {jobs.workload_settings.trace_file}", workload.arrival[0]
     placed, rounding = grid.place(workload, start)
     if not rounding.kept:
@@ -85,9 +88,10 @@ def part_of(jobs: ClusterJobs, files: tuple[str, ...], family: str, load: float 
     return Part(placed._replace(arrival=np.minimum(placed.arrival, steps - 1)), steps, rounding)
 
 
-def files_of(jobs: ClusterJobs) -> tuple[str, ...]:
-    """Return the hashes of the trace."""
-    return tuple(jobs.data().values())
+def state_of(jobs: ClusterJobs) -> State:
+    """Return what tells the file as it is now from an older one: time and size; zeros if there is none."""
+    path = Path(jobs.workload_settings.trace_file)
+    return (path.stat().st_mtime_ns, path.stat().st_size) if path.is_file() else (0, 0)
 
 
 def around(part: Part, steps: int) -> SlotJobs:
@@ -102,7 +106,7 @@ class TracedJobs(PlacedJobs):
 
     def __init__(self, jobs: ClusterJobs, seed: int, family: str) -> None:
         super().__init__(jobs, seed, family, 0)
-        self._parts = {load: part_of(jobs, files_of(jobs), self.family, load) for load in self.loads}
+        self._parts = {load: part_of(jobs, state_of(jobs), self.family, load) for load in self.loads}
         self._around = {load: around(part, self.steps) for load, part in self._parts.items()}
         for load, part in self._parts.items():
             arrival = self._around[load].arrival
@@ -118,10 +122,10 @@ class TracedJobs(PlacedJobs):
 
 def described(jobs: ClusterJobs) -> list[str]:
     """Say in a few lines what was read and rounded and how much comes."""
-    files = files_of(jobs)
-    workloads, grid = opened(jobs, files)
+    state = state_of(jobs)
+    workloads, grid = opened(jobs, state)
     resources, unit = workloads["train"].resources, workloads["train"].time_unit
-    parts = {family: part_of(jobs, files, family, jobs.load) for family in FAMILIES}
+    parts = {family: part_of(jobs, state, family, jobs.load) for family in FAMILIES}
     count = sum(map(len, workloads.values()))
     lines = [f"{jobs.workload_settings.trace_file}: {count:,} jobs; " + units_line(grid, resources, unit)]
     rejected = jobs.workload_settings.rejected()
