@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks import learning, paired, simulator, workloads
+from benchmarks import learning, paired, simulator, workload_learning, workloads
 from benchmarks.__main__ import BENCHMARKS, main
 from schedrl.envs.deeprm import DeepRMSettings, play
 from schedrl.evaluation.evaluate import sequences_of
@@ -111,3 +111,47 @@ def test_both_sides_of_the_simulator_decide_alike():
     for _ in range(int(outcome.decisions[0])):
         *_, infos = env.step(act())
     assert infos["episode"]["r"][0] == outcome.ret[0]
+
+
+@pytest.mark.parametrize("passes", [True, False])
+def test_learning_on_workloads_prints_and_draws_a_row_for_each(tmp_path, capsys, monkeypatch, passes):
+    trained = []
+    spans = {label: (-0.4, -0.5, -0.3) for label in (*workload_learning.CHANCE, *workload_learning.RULES)}
+    means = {label: (2.0, 1.9, 2.1) for label in workload_learning.SHOWN}
+    row = {"sequences": 10, "means": means, "against": spans, "passes": passes}
+    monkeypatch.setattr(workload_learning, "train", lambda *given: trained.append(given))
+    monkeypatch.setattr(workload_learning, "measure", lambda *given: row)
+    words = ["--workloads", "poisson", "--traces", "x/jobs.swf", "--out", str(tmp_path)]
+    assert main(["workload_learning", *words]) == (0 if passes else 1)
+    shown = capsys.readouterr().out
+    assert "| poisson | 10 | 10 | 2.000 |" in shown
+    assert "| -40.0% [-50.0% .. -30.0%] |" in shown
+    assert [flags[-2:] for _, flags, *_ in trained] == [
+        ["--workload", "poisson"],
+        ["--sequence_length", "20"],
+    ]
+    assert (tmp_path / "workload_learning.png").stat().st_size > 1000
+
+
+def test_learning_on_workloads_measures_against_chance_and_the_untrained_self(tmp_path):
+    import launcher
+
+    tiny = [
+        "--num_envs",
+        "16",
+        "--num_steps",
+        "16",
+        "--batch_size",
+        "64",
+        "--total_steps",
+        "512",
+        "--no_eval",
+    ]
+    words = ["--workload", "bursty", "--load", "0.9", "--model_dir", str(tmp_path / "run"), "--seed", "3"]
+    assert launcher.main([*tiny, *words]) == 0
+    settings = workload_learning.WorkloadLearningBenchmark(num_sequences=20)
+    row = workload_learning.measure(tmp_path / "run", 3, settings)
+    assert set(row["against"]) == {*workload_learning.CHANCE, *workload_learning.RULES}
+    assert row["means"].keys() > workload_learning.SHOWN.keys()
+    assert row["means"]["untrained (greedy)"] != row["means"]["ppo (greedy)"]
+    assert row["sequences"] == 20
