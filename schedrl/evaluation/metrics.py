@@ -20,6 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from schedrl.evaluation import definitions
 from schedrl.sim.deeprm.outcome import JobStatus, Outcome
 
 PERCENTILES = (50, 95, 99)
@@ -55,7 +56,7 @@ def slowdowns(outcome: Outcome, floor: bool = False, window: tuple[int, int] | N
     `floor` rounds down each value, as the original's report does (Python 2 integer division).
     """
     time = completion_times(outcome, window)
-    values = np.divide(time, outcome.duration, out=np.full(time.shape, np.nan), where=outcome.duration > 0)
+    values = definitions.slowdown(time, outcome.duration)
     return np.floor(values) if floor else values
 
 
