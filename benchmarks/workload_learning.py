@@ -53,7 +53,7 @@ class WorkloadLearningBenchmark(Settings):
     """Jobs that may wait beyond the visible ones: at the peak of a day hundreds do."""
     trace_sequence_length: int = 20
     """Steps of a sequence of a trace: short, so that many fit into the test part."""
-    seeds: tuple[int, ...] = (10,)
+    seeds: tuple[int, ...] = (10, 11)
     """Seeds of training."""
     eval_seed: int = 1
     """Seed of the test sequences."""
@@ -158,23 +158,24 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
-    """Draw the mean slowdowns with their intervals, one line for each run."""
+    """Draw the mean slowdowns with their intervals, one line for each workload, a seed below another."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7.6, 0.36 * len(rows) + 1.3), layout="constrained")
-    for place, row in enumerate(rows):
+    names = list(dict.fromkeys(row["jobs"] for row in rows))
+    seeds = list(dict.fromkeys(row["seed"] for row in rows))
+    figure, axes = plt.subplots(figsize=(7.6, 0.4 * len(names) + 1.3), layout="constrained")
+    for number, row in enumerate(rows):
+        height = -names.index(row["jobs"]) - 0.3 * (seeds.index(row["seed"]) - (len(seeds) - 1) / 2)
         for label, (name, marker, colour) in SHOWN.items():
             value, low, high = row["means"][label]
             axes.errorbar(
-                value, -place, xerr=[[value - low], [high - value]], fmt=marker, color=colour, ms=6,
-                label=name if place == 0 else None, zorder=3 if marker == "o" else 2, capsize=2,
+                value, height, xerr=[[value - low], [high - value]], fmt=marker, color=colour, ms=5,
+                label=None if number else name, zorder=3 if marker == "o" else 2, capsize=2,
             )  # fmt: skip
-    several = len({row["seed"] for row in rows}) > 1
-    names = [row["jobs"][:18] + (f", seed {row['seed']}" if several else "") for row in rows]
-    axes.set_yticks([-place for place in range(len(rows))], names)
+    axes.set_yticks([-place for place in range(len(names))], [name[:18] for name in names])
     axes.set_xscale("log")
     low, high = axes.get_xlim()
     ticks = [tick for tick in TICKS if low <= tick <= high]
@@ -182,9 +183,8 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
     axes.minorticks_off()
     axes.set_xlabel("mean slowdown on unseen sequences (log scale, 95 % intervals)")
     axes.grid(axis="x", alpha=0.3)
-    figure.legend(
-        loc="outside upper center", ncols=6, frameon=False, columnspacing=0.9, fontsize=8.5, handletextpad=0.2
-    )
+    options = {"ncols": 6, "frameon": False, "columnspacing": 0.9, "handletextpad": 0.2, "fontsize": 8.5}
+    figure.legend(loc="outside upper center", **options)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     figure.savefig(path, dpi=110)

@@ -79,8 +79,8 @@ class Rounding:
         cut += " (a longer time_step cuts less)"
         return [
             ", ".join(said),
-            f"rounding adds {self.whole_steps / self.exact - 1:.1%} of work in durations and "
-            f"{self.whole_units / self.whole_steps - 1:.1%} in demands (a larger capacity has finer units)"
+            f"rounding adds {_more(self.whole_steps, self.exact)} of work in durations and "
+            f"{_more(self.whole_units, self.whole_steps)} in demands (a larger capacity has finer units)"
             + (cut if self.clipped else ""),
             f"{self.sharing / self.kept:.0%} of the jobs arrive in the same step as the one before",
         ]
@@ -210,6 +210,10 @@ def _fitting(duration: np.ndarray, max_duration: int) -> float:
         step = float(duration.max()) / max_duration or 1.0
     digit = 10.0 ** (np.floor(np.log10(step)) - 1)
     return float(f"{np.ceil(step / digit * (1 - SLACK)) * digit:.2g}")
+
+
+def _more(after: float, before: float) -> str:
+    return f"{after / before - 1:.1%}" if before else "all"
 
 
 def _up(values: np.ndarray) -> np.ndarray:

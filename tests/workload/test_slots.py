@@ -74,7 +74,9 @@ def test_the_step_lets_nine_in_ten_fit():
     assert placed.duration.max() == 15
     assert rounding.clipped == (np.arange(1, 1001) > 15 * 61).sum()
     none = workload([0, 1], [0, 0], [1, 1])
-    assert grid_of(none, (10,), 15).place(none)[0].duration.tolist() == [1, 1]
+    placed, rounding = grid_of(none, (10,), 15).place(none)
+    assert placed.duration.tolist() == [1, 1]
+    assert "rounding adds all of work in durations" in rounding.lines()[1]
 
 
 def test_a_start_and_a_stretch():

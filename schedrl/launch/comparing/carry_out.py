@@ -33,6 +33,8 @@ def run(plan: ComparisonPlan) -> int:
     runs = plan.runs()
     states = reuse.states(runs, plan.settings.retrain)
     announce(plan, runs, states, facts, say)
+    if jobs := described(plan.environment):
+        facts["Jobs"] = "; ".join(jobs)
     with Interrupts(say) as interrupts:
         failures = train(plan, runs, states, facts, interrupts, say)
         if interrupts.exit_code:
