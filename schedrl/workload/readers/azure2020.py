@@ -23,6 +23,7 @@ import shutil
 import sqlite3
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -191,9 +192,8 @@ def _fitting(
     if not types:
         raise UserError("the table vmType is empty, so no demand is known: no jobs; fetch the trace again")
     if machine is None:
-        names, counts = np.unique(np.array(wanted, object), return_counts=True)
-        asked = dict(zip(names.tolist(), counts.tolist(), strict=True))
-        fits = {name: sum(asked.get(kind, 0) for kind in held) for name, held in types.items()}
+        asked = Counter(wanted)
+        fits = {name: sum(asked[kind] for kind in held) for name, held in types.items()}
         machine = min(fits, key=lambda name: (-fits[name], len(name), name))
     if machine not in types:
         raise UserError(f"machine {machine!r} is none of this trace; it has {', '.join(sorted(types))}")

@@ -148,9 +148,10 @@ def _fields(lines: list[int], rows: list[dict[str, Any] | None], rejected: Rejec
         values = [row.get(name) for row in objects]
         found[name] = np.array(["" if v is None else str(v) for v in values] + [""], object)[:-1]
     wrong = np.zeros(len(kept), bool)
+    requests = list(map(_request, objects))
     for name in NUMBERS:
         key = {"cpu": "cpus"}.get(name, name)
-        values = [_request(row).get(key) if name in SAME.values() else row.get(name) for row in objects]
+        values = [row.get(key) for row in (requests if name in SAME.values() else objects)]
         found[name], bad = json_numbers(values)
         fresh = np.flatnonzero(bad & ~wrong)
         rejected.add("not_numeric", found["line"][fresh], None, [f"{name} is {values[n]!r}" for n in fresh])

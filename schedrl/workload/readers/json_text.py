@@ -17,6 +17,8 @@ from schedrl.workload.readers.table import number
 
 LONGEST = 4 * BLOCK
 """Characters that one entry may take; what doesn't end within them is damaged."""
+PLAIN = {int, float, type(None)}
+"""Types that NumPy takes for numbers as `json_number` does."""
 BETWEEN = re.compile(r"[\s,]*")
 
 
@@ -97,6 +99,11 @@ def json_number(value: Any) -> float | None:
 
 def json_numbers(values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     """Return the numbers [n] that values state, NaN for none, and which are something else [n]."""
+    if set(map(type, values)) <= PLAIN:
+        try:
+            return np.array(values, np.float64), np.zeros(len(values), bool)
+        except OverflowError:
+            pass
     stated = list(map(json_number, values))
     wrong = np.array([value is None for value in stated], bool)
     return np.array(stated, np.float64), wrong

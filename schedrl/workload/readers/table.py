@@ -260,13 +260,10 @@ def _values(fields: list[str], layout: Layout) -> tuple[list[Any], str, str]:
 
 def number(field: str) -> float | None:
     """Return the number that `field` states, NaN if it states none, None if it is something else."""
-    field = field.strip()
-    if field in MISSING:
-        return np.nan
     try:
         return float(field) if "_" not in field else None
     except ValueError:
-        return None
+        return np.nan if field.strip() in MISSING else None
 
 
 def first_row(source: Source, before: int = 0) -> tuple[list[str], int]:
