@@ -28,6 +28,7 @@ import numpy as np
 from schedrl.settings import UserError
 from schedrl.workload.readers.build import Columns, build
 from schedrl.workload.readers.csv import header_row
+from schedrl.workload.readers.headed import has_row
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.readers.source import Source
@@ -59,12 +60,10 @@ TICK = 300.0
 
 
 def recognises(head: Head) -> bool:
-    """Whether a header names the columns, or every row has them in their order."""
+    """Whether a header names the columns, or a row has them in their order."""
     if head.rows and set(NEEDED) <= {_field(name) for name in head.rows[0]}:
         return True
-    return head.every_row(len(FIELDS), numbers=range(3, 8)) and all(
-        row[8].capitalize() in CATEGORIES for row in head.rows
-    )
+    return has_row(head, len(FIELDS), range(3, 8), FIELDS.index("vmcategory"), CATEGORIES)
 
 
 def read(

@@ -77,7 +77,7 @@ def read(
     try:
         with _database(source) as database:
             types, columns = _types(database), joined(_requests(database, rejected), rejected, source)
-    except (sqlite3.Error, MemoryError, OverflowError) as error:
+    except (sqlite3.Error, UnicodeError, MemoryError, OverflowError) as error:
         raise UserError(f"{source.path} is a damaged database ({error}); fetch it again") from None
     machine, demands = _fitting(types, columns["type"].tolist(), None if machine is None else str(machine))
     unknown = [np.nan] * len(RESOURCES)

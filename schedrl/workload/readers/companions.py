@@ -13,6 +13,8 @@ PAI = "of the Alibaba GPU trace 2020 (PAI)"
 PAI_LACKS = "{}; the jobs are in pai_task_table.csv"
 BATCH = "of the Alibaba trace 2018"
 BATCH_LACKS = "{}; the jobs are in batch_task.csv"
+GOOGLE = "of Google's trace of 2011"
+GOOGLE_LACKS = "{}; the jobs are in task_events"
 PHILLY_LACKS = "it has no jobs; they are in cluster_job_log"
 
 HEADERS: tuple[tuple[str, str, str], ...] = (
@@ -135,6 +137,30 @@ ROWS: tuple[tuple[int, Mapping[int, str], str, str], ...] = (
         {0: r"c_\d+", 1: r"m_\d+", 2: NUMBER, 3: NUMBER},
         f"the utilisation of containers {BATCH}",
         BATCH_LACKS.format("it has no jobs"),
+    ),
+    (
+        8,
+        {0: NUMBER, 2: NUMBER, 3: r"[0-8]", 4: r".*\D.*", 5: r"[0-3]", 6: r".*\D.*"},
+        f"the job events {GOOGLE}",
+        GOOGLE_LACKS.format("they state no demands"),
+    ),
+    (
+        6,
+        {0: NUMBER, 1: NUMBER, 2: r"[0-2]", 3: r".*\D.*"},
+        f"the machine events {GOOGLE}",
+        GOOGLE_LACKS.format("it has no jobs"),
+    ),
+    (
+        20,
+        {place: NUMBER for place in (0, 1, 2, 3, 4, 5)},
+        f"the usage of tasks {GOOGLE}",
+        GOOGLE_LACKS.format("it says what was used, not what was asked for"),
+    ),
+    (
+        5,
+        {0: NUMBER, 1: r".*\D.*", 2: NUMBER, 3: NUMBER, 4: NUMBER},
+        "the CPU readings of Azure's public dataset",
+        "it has no jobs; they are in vmtable.csv",
     ),
 )
 """(fields of every row, place -> pattern, what it is, what it lacks) of tables without a header row."""

@@ -22,7 +22,7 @@ import numpy as np
 
 from schedrl.workload.readers.build import build
 from schedrl.workload.readers.google_events import KINDS, tasks
-from schedrl.workload.readers.headed import joined_ids
+from schedrl.workload.readers.headed import has_row, joined_ids
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.readers.source import Source
@@ -52,9 +52,9 @@ CODES = np.array([*(KINDS.index(name) for name in EVENTS), -1])
 
 
 def recognises(head: Head) -> bool:
-    """Whether every row has 13 fields with numbers where they must be, and a known event type."""
+    """Whether a row has 13 fields with numbers where they must be, and a known event type."""
     types = {str(number) for number in range(len(EVENTS))}
-    return head.every_row(len(FIELDS), numbers=(0, 2, 3, 5, 8)) and all(row[5] in types for row in head.rows)
+    return has_row(head, len(FIELDS), (0, 2, 3, 8), FIELDS.index("event_type"), types)
 
 
 def read(source: Source, rejected: Rejected, *, lenient: bool = False, rebase: bool = True) -> Workload:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
@@ -12,7 +12,6 @@ from types import ModuleType
 from schedrl.settings import UserError
 from schedrl.workload.readers.companions import COMPANIONS
 from schedrl.workload.readers.source import Source
-from schedrl.workload.readers.table import number
 
 
 @dataclass(frozen=True)
@@ -61,16 +60,6 @@ class Head:
     def is_header(self, *names: str) -> bool:
         """Whether the first row names these columns and no others."""
         return bool(self.rows) and set(self.rows[0]) == set(names)
-
-    def every_row(self, width: int | Sequence[int], **kinds: Sequence[int]) -> bool:
-        """Whether every row has `width` fields (or one of them) and `numbers` or `texts` at these places."""
-        widths = (width,) if isinstance(width, int) else width
-        return bool(self.rows) and all(
-            len(row) in widths
-            and all(number(row[n]) is not None for n in kinds.get("numbers", ()))
-            and all(number(row[n]) is None for n in kinds.get("texts", ()))
-            for row in self.rows
-        )
 
 
 OTHERS: tuple[tuple[Callable[[Head], bool], str, str], ...] = (*COMPANIONS,)

@@ -71,6 +71,11 @@ def test_2019_says_which_column_is_missing(tmp_path):
         )
 
 
+def test_2019_cpu_readings_are_named(tmp_path):
+    with pytest.raises(UserError, match="CPU readings.*vmtable"):
+        read_trace(vmtable(tmp_path / "readings.csv", ["0,yNf/R3X8fyX==,19.8,24.2,22.9"] * 3))
+
+
 def test_2019_in_the_form_of_maro(shared_dir):
     jobs, rejected = read_trace(shared_dir / "traces" / "maro_azure2019_vmtable_toy.csv")
     assert len(rejected) == 0
@@ -159,6 +164,9 @@ def test_2020_other_and_damaged_databases(tmp_path):
     (tmp_path / "cut.db").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(UserError, match="damaged database"):
         read_trace(tmp_path / "cut.db")
+    (tmp_path / "text.db").write_bytes(whole.replace(b"CREATE TABLE vm ", b"CR\x80ATE TABLE vm "))
+    with pytest.raises(UserError, match="damaged database"):
+        read_trace(tmp_path / "text.db")
     (tmp_path / "cut.db.gz").write_bytes(gzip.compress(whole)[:5000])
     with pytest.raises(UserError, match="damaged gzip"):
         read_trace(tmp_path / "cut.db.gz")

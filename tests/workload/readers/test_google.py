@@ -201,3 +201,22 @@ def test_2019_names_the_columns_that_are_missing(tmp_path):
     path = write(tmp_path / "events.csv", "time,collection_id,cpu", "1,2,3")
     with pytest.raises(UserError, match="type missing"):
         read_trace(path, "google2019")
+
+
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [
+        ("600025907,,3418309,0,70s3v5qRyCO/1PCdI6fVXnrW8FU/w+5CKRSa72xgcIo=,3,aBc=,dEf=", "job events"),
+        ("0,5,0,HofLGzk1Or/8Ildj2+Lqv0UGGvY82NLoni8+J/Yy0RU=,0.5,0.2493", "machine events"),
+        ("600000000,900000000,3418309,0,4155527081,0.001562,0.06787," + ",".join("0" * 13), "usage of tasks"),
+    ],
+)
+def test_2011_the_other_tables_are_named(tmp_path, row, what):
+    with pytest.raises(UserError, match=f"{what}.*task_events"):
+        read_trace(write(tmp_path / "part-00000-of-00500.csv", row, row))
+
+
+def test_2011_is_recognised_beside_a_damaged_row(tmp_path):
+    path = write(tmp_path / "t.csv", "damaged", event(600, 1, 0), event(601, 1, 1), event(602, 1, 4))
+    jobs, rejected = read_trace(path)
+    assert (len(jobs), rejected.counts) == (1, {"not_numeric": 1})
