@@ -9,6 +9,7 @@
 """
 
 import importlib
+import inspect
 import os
 from types import ModuleType
 from typing import Any
@@ -79,5 +80,8 @@ def read_trace(
     if unknown:
         takes = ", ".join(chosen.OPTIONS) or "none"
         raise UserError(f"{', '.join(unknown)} is no option of {chosen.TITLE}; it takes {takes}")
+    for name, parameter in inspect.signature(chosen.read).parameters.items():
+        if isinstance(parameter.default, bool) and not isinstance(options.get(name, False), bool):
+            raise UserError(f"{name} is {options[name]!r}; it can be true or false")
     rejected = Rejected(str(path), strict)
     return chosen.read(source, rejected, lenient=lenient, **options), rejected

@@ -69,6 +69,8 @@ def test_names_and_options_that_there_are_not(read_text):
         read_text(JOBS, "swff")
     with pytest.raises(UserError, match="gangs is no option of any CSV"):
         read_text(JOBS, gangs=True)
+    with pytest.raises(UserError, match="gangs is 'no'; it can be true or false"):
+        read_text("1 0 -1 5 1\n", "swf", gangs="no")
 
 
 def test_zipped_by_content_whatever_its_name(tmp_path):
