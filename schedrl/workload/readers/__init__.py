@@ -14,6 +14,8 @@ import os
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from schedrl.settings import UserError, one_of
 from schedrl.workload.readers.recognise import Head, recognised
 from schedrl.workload.readers.rejected import REASONS, Rejected, RejectedRow
@@ -84,4 +86,7 @@ def read_trace(
         if isinstance(parameter.default, bool) and not isinstance(options.get(name, False), bool):
             raise UserError(f"{name} is {options[name]!r}; it can be true or false")
     rejected = Rejected(str(path), strict)
-    return chosen.read(source, rejected, lenient=lenient, **options), rejected
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # what is out of range is infinite, and rejected for it
+        return chosen.read(source, rejected, lenient=lenient, **options), rejected

@@ -205,6 +205,15 @@ def test_rejections_are_counted_and_summed_up(read_text):
     assert rejected.summary() == "3 rows rejected: 2 runtime_unknown, 1 negative_runtime"
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_numbers_out_of_range_are_rejected_in_silence(read_text):
+    rows = "start,end,arrival,cpu,walltime[h]\n0,1,0,1,\n1e999,1e999,0,1,\n0,1e308,0,1,1e308\n"
+    jobs, rejected = read_text(rows)
+    assert jobs.duration.tolist() == [1, 1e308]
+    assert [(r.line, r.reason) for r in rejected] == [(3, "runtime_unknown")]
+    assert np.isnan(jobs.estimate[1])
+
+
 def test_unknown_estimates_stay_unknown(read_text):
     jobs, _ = read_text("job_id,submit,run,cpu,walltime\na,0,1,1,\nb,0,1,1,7\n")
     np.testing.assert_array_equal(jobs.estimate, [np.nan, 7])
