@@ -37,6 +37,12 @@ class Resource(NamedTuple):
     unit: str = "units"
 
 
+class Distinct(NamedTuple):
+    """Ids that were looked at already: text, none blank, none twice. A million are not looked at again."""
+
+    ids: np.ndarray
+
+
 class Texts:
     """An attribute that is an array of text; whole numbers that stand for it stay so until it is read.
 
@@ -112,7 +118,7 @@ class Workload:
         if not len(self.arrival):
             raise UserError("no jobs: a workload holds at least one; check the file or the filter")
         columns = self._columns(len(resources))
-        _check_columns(columns, given=[name for name in columns if vars(self)[name] is not None])
+        _check_columns(columns, given=self._to_check())
         columns["instances"] = columns["instances"].astype(np.int64)
         extra = {name: _extra_column(name, c, len(self.arrival)) for name, c in self.extra.items()}
         arrival = columns["arrival"]
@@ -127,6 +133,11 @@ class Workload:
         object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
         object.__setattr__(self, "extra", MappingProxyType(extra))
 
+    def _to_check(self) -> list[str]:
+        """List the columns that were given and not looked at."""
+        held = vars(self)
+        return [n for n in (*NUMBERS, "id") if held[n] is not None and not isinstance(held[n], Distinct)]
+
     def _columns(self, num_resources: int) -> dict[str, np.ndarray]:
         """Bring every column to its type and its shape, defaults filled in."""
         count = len(self.arrival)
@@ -140,6 +151,8 @@ class Workload:
         ids = vars(self)["id"]
         if ids is None:
             columns["id"] = np.arange(count)
+        elif isinstance(ids, Distinct):
+            columns["id"] = ids.ids
         else:
             whole = isinstance(ids, np.ndarray) and ids.dtype.kind in "iu"
             columns["id"] = ids.copy() if whole else _texts("id", ids)
@@ -168,7 +181,8 @@ class Workload:
 
     def on(self, capacity: Sequence[float] | np.ndarray) -> "Workload":
         """Return the same jobs with another `capacity` [R]."""
-        return Workload(**{f.name: vars(self)[f.name] for f in fields(self)} | {"capacity": capacity})
+        held = {f.name: vars(self)[f.name] for f in fields(self)}
+        return Workload(**held | {"capacity": capacity, "id": Distinct(held["id"])})
 
     def same_as(self, other: "Workload") -> bool:
         """Tell whether both hold the same jobs, names and columns; unknown equals unknown."""

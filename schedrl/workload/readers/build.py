@@ -12,7 +12,7 @@ import numpy as np
 
 from schedrl.settings import UserError
 from schedrl.workload.readers.rejected import Rejected
-from schedrl.workload.types import Resource, Workload
+from schedrl.workload.types import Distinct, Resource, Workload
 
 
 @dataclass
@@ -110,7 +110,7 @@ def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Worklo
     for column in kept.values():
         if isinstance(column, np.ndarray) and column.base is None:
             column.flags.writeable = False  # so that they are taken over, not copied
-    return Workload(**kept)
+    return Workload(**kept | {"id": Distinct(columns.id)})
 
 
 def _blank(ids: np.ndarray) -> np.ndarray:
