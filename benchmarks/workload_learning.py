@@ -129,9 +129,9 @@ def untrained(environment: Any, algorithm: dict[str, Any], seed: int) -> Any:
 
 def _without_overlap(environment: Any) -> int | None:
     """Return how many sequences fit into the test part of a trace; None for generators."""
-    from schedrl.envs.deeprm.job_settings import TRACE
     from schedrl.envs.deeprm.placed import jobs_only
     from schedrl.envs.deeprm.traced import part_of, state_of
+    from schedrl.envs.workload_choice import TRACE
 
     if environment.workload != TRACE:
         return None

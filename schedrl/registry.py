@@ -16,13 +16,22 @@ from schedrl.settings.names import nearest
 ROOT = Path(__file__).resolve().parent.parent
 """The folder of the front doors and the algorithms' folders."""
 
-ENVIRONMENTS = {"deeprm": "schedrl.envs.deeprm.environment:DeepRMEnv"}
+ENVIRONMENTS = {
+    "deeprm": "schedrl.envs.deeprm.environment:DeepRMEnv",
+    "simple_cluster": "schedrl.envs.simple_cluster.environment:SimpleClusterEnv",
+}
 """Short name -> the Gymnasium environment."""
 
-ENVIRONMENT_SETTINGS = {"deeprm": "schedrl.envs.deeprm.settings:DeepRMSettings"}
+ENVIRONMENT_SETTINGS = {
+    "deeprm": "schedrl.envs.deeprm.settings:DeepRMSettings",
+    "simple_cluster": "schedrl.envs.simple_cluster.settings:SimpleClusterSettings",
+}
 """Short name -> the environment's class of settings; its module imports nothing heavy."""
 
-VECTOR_ENVIRONMENTS = {"deeprm": "schedrl.envs.deeprm.vector:DeepRMVectorEnv"}
+VECTOR_ENVIRONMENTS = {
+    "deeprm": "schedrl.envs.deeprm.vector:DeepRMVectorEnv",
+    "simple_cluster": "schedrl.envs.simple_cluster.vector:SimpleClusterVectorEnv",
+}
 """Short name -> the batched environment, made as `(settings, num_envs, seed=..., copy=...)`."""
 
 HEURISTICS = {

@@ -35,12 +35,13 @@ def guest_of(
     """
     if HOLDER not in environment.kinds():
         return None
-    from schedrl.envs.deeprm.job_settings import TRACE, generator_settings
+    from schedrl.envs.workload_choice import TRACE, generator_settings
 
+    usual = environment.defaults()["workload"]
     first, stored = peek(argv, workload="", trace_file=""), _stored(folder)
     if first.trace_file and first.workload not in ("", TRACE):
         raise UserError(f"--trace is a workload of its own; leave out --workload {first.workload}")
-    name = first.workload or (TRACE if first.trace_file else stored.get("workload", "deeprm"))
+    name = first.workload or (TRACE if first.trace_file else stored.get("workload", usual))
     own = generator_settings(name)
     if own is None:
         return None
@@ -91,8 +92,4 @@ def described(environment: Any) -> list[str]:
     Raises:
         UserError: none can be had.
     """
-    if HOLDER not in environment.kinds():
-        return []
-    from schedrl.envs.deeprm.jobs import described
-
-    return described(environment)
+    return environment.described() if HOLDER in environment.kinds() else []

@@ -8,10 +8,10 @@ import pytest
 import environment
 from schedrl.envs.deeprm import jobs
 from schedrl.envs.deeprm.generated import daily, samples
-from schedrl.envs.deeprm.job_settings import generators
 from schedrl.envs.deeprm.placed import jobs_only
 from schedrl.envs.deeprm.settings import DeepRMSettings, chosen
 from schedrl.envs.deeprm.vector import DeepRMVectorEnv
+from schedrl.envs.workload_choice import generators
 from schedrl.settings import UserError
 from schedrl.sim.deeprm.sequences import NEVER
 

@@ -4,53 +4,27 @@ Apart from the other settings of the environment because a choice of workload ha
 settings belong to which workload, and what a name means under each.
 """
 
-import dataclasses
-import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-from schedrl.settings import UserError, one_of
-from schedrl.settings.names import canonical, suggestion
+from schedrl.envs.workload_choice import OWN, TRACE, HoldsWorkload, generator_settings, made
+from schedrl.settings.names import canonical
 from schedrl.workload.deeprm import DeepRMJobs
 
 DISTRIBUTIONS = ("bimodal", "uniform")
 """DeepRM's own distributions, which are workloads too."""
-OWN = ("deeprm", *DISTRIBUTIONS)
-"""The workloads that are DeepRM's own: drawn in whole steps and units, one job a step at most."""
-TRACE = "real_trace"
-"""The workload that is a file."""
-
-
-def generators() -> list[str]:
-    """Return the names of the workloads that are rounded to steps and units."""
-    from schedrl.workload.generators import GENERATORS
-
-    return [name for name in GENERATORS if name not in OWN]
-
-
-def generator_settings(workload: str) -> Any:
-    """Return the class of a workload's own settings; None for DeepRM's own, which has none beside these.
-
-    Raises:
-        UserError: an unknown name; the nearest are listed.
-    """
-    if one_of("workload", workload, [*OWN, *generators()]) in OWN:
-        return None
-    from schedrl.workload.generators import settings_of
-
-    return settings_of(workload)
 
 
 @dataclass(frozen=True)
-class ClusterJobs(DeepRMJobs):
+class ClusterJobs(HoldsWorkload, DeepRMJobs):
     """DeepRM's jobs, or any workload in DeepRM's steps and units (docs/workloads.md, "In DeepRM")."""
 
     OF_OWN: ClassVar[tuple[str, ...]] = ("distribution", "arrival_rate", "max_job_demand")
     """What only DeepRM's own workloads have; another one may have a setting of its own of that name."""
     OF_OTHERS: ClassVar[tuple[str, ...]] = ("workload_settings", "time_step", "long_jobs")
     """What DeepRM's own workloads don't have."""
+
+    LOAD_COUNTS: ClassVar[str] = "rounded jobs"
 
     workload: str = "deeprm"
     """Jobs: deeprm (as `distribution` says; uniform and bimodal say it at once), a generator such as bursty
@@ -84,7 +58,7 @@ class ClusterJobs(DeepRMJobs):
             super()._check_jobs()
             return
         object.__setattr__(self, "max_job_demand", max(self.capacities))
-        object.__setattr__(self, "workload_settings", _made(own, self.workload_settings))
+        object.__setattr__(self, "workload_settings", made(own, self.workload_settings))
         self.check(
             self.workload != TRACE or self.workload_settings.trace_file,
             f"workload {TRACE} needs a file; give --trace FILE (trace_file)",
@@ -93,19 +67,6 @@ class ClusterJobs(DeepRMJobs):
         for load in self.train_loads:
             self.check(load > 0, f"train_loads has {load:g}; every load must be above 0")
         self._check_load()
-
-    def _check_load(self) -> None:
-        """Refuse a second word on how often jobs come."""
-        theirs = self.workload_settings.to_dict()
-        usual = type(self.workload_settings).defaults()
-        self.check(
-            theirs.get("load") is None and not theirs.get("exact_load"),
-            f"load of {self.workload} itself has no effect here; give load, which counts rounded jobs",
-        )
-        self.check(
-            self.load is None or theirs.get("arrival_rate") == usual.get("arrival_rate"),
-            "load and arrival_rate are both given; keep one of them",
-        )
 
     def _foreign(self, name: str) -> str:
         if not self.placed:
@@ -142,54 +103,12 @@ class ClusterJobs(DeepRMJobs):
             changes = {"max_job_demand": usual["max_job_demand"]} | changes
         return super().replace(**changes)
 
-    def _seated(self, workload: str, own: Any, changes: dict[str, Any]) -> dict[str, Any]:
-        """Move those of `changes` that are settings of the class `own` into `workload_settings`."""
-        known, theirs = self.kinds(), own.kinds()
-        # Beside a whole table (`to_dict` has one) a shared name is DeepRM's.
-        shared = () if changes.get("workload_settings") else self.OF_OWN
-        inside, outside = {}, {}
-        for name, value in changes.items():
-            if (name not in known or name in shared) and canonical(name, theirs) in theirs:
-                inside[canonical(name, theirs)] = value
-            elif name in known:
-                outside[name] = value
-            else:
-                raise UserError(f"unknown setting {name!r}; {suggestion(name, [*known, *theirs])}")
-        given = outside.get("workload_settings")
-        if inside or not isinstance(given, own):
-            kept = self.workload_settings if workload == self.workload else None
-            laid = [table.to_dict() if isinstance(table, own) else table or {} for table in (kept, given)]
-            self.check(
-                all(isinstance(table, Mapping) for table in laid),
-                f"workload_settings is {given!r}; give names and values of {workload}",
-            )
-            outside["workload_settings"] = {**laid[0], **laid[1], **inside}
-        return outside
-
-    def data(self) -> dict[str, str]:
-        """Return path -> SHA-256 of the files that the jobs come from.
+    def described(self) -> list[str]:
+        """Say in a few lines what was rounded and how much comes; nothing for DeepRM's own jobs.
 
         Raises:
-            UserError: a file can't be read.
+            UserError: the workload has no usable job.
         """
-        if self.workload != TRACE:
-            return {}
-        path = Path(self.workload_settings.trace_file)
-        try:
-            with path.open("rb") as file:
-                return {str(path): hashlib.file_digest(file, "sha256").hexdigest()}
-        except OSError as error:
-            raise UserError(f"can't read the trace {path}: {error.strerror}") from None
+        from .jobs import described  # NumPy's and Numba's time only where jobs are made
 
-
-def _made(own: Any, given: Any) -> Any:
-    """Return settings of the class `own` from such, from names and values, or from nothing."""
-    if isinstance(given, own):
-        made = given
-    elif given is None or isinstance(given, Mapping):
-        made = own.from_dict(given or {})
-    else:
-        raise UserError(f"workload_settings is {given!r}; give names and values of {own.__name__}")
-    path = getattr(made, "trace_file", None)
-    # The run is evaluated and resumed from other folders too.
-    return dataclasses.replace(made, trace_file=str(Path(path).expanduser().absolute())) if path else made
+        return described(self)
