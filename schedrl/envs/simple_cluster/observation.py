@@ -1,0 +1,78 @@
+"""Observation spaces of the two representations, and the arrays behind them."""
+
+from collections.abc import Mapping
+
+import numpy as np
+from gymnasium import spaces
+
+from schedrl.sim.cluster_decisions import batch
+from schedrl.sim.cluster_decisions.observe import (
+    BACKLOG_FEATURES,
+    JOB_COLUMNS,
+    JOB_FEATURES,
+    MACHINE_FEATURES,
+    RUNNING_COLUMNS,
+)
+from schedrl.sim.cluster_decisions.state import State
+
+from .settings import SimpleClusterSettings
+
+MASK = "action_mask"
+HIGHEST = {"slots": 10.0, "state": 1e12}
+"""Bounds of the numbers: a demand may be more than any machine has, a time may be any."""
+
+
+class Observer:
+    """Knows the shapes of one representation and has the kernels write it."""
+
+    def __init__(self, settings: SimpleClusterSettings, state: State, num_choices: int, devices: int) -> None:
+        self.representation = settings.representation
+        self.mask_length = num_choices + devices
+        slots = settings.num_job_slots
+        machines, resources = state.shape.machines, state.shape.resources
+        shapes = {
+            "slots": {
+                "cluster": (machines, 2 * resources + len(MACHINE_FEATURES)),
+                "queue": (slots, len(JOB_FEATURES) + resources),
+                "backlog": (len(BACKLOG_FEATURES) + resources,),
+            },
+            "state": {
+                "free": (machines, resources),
+                "capacity": (machines, resources),
+                "share": (machines, state.shape.devices),
+                "jobs": (slots, len(JOB_COLUMNS) + resources),
+                "running": (state.shape.instances, len(RUNNING_COLUMNS) + resources),
+                "scalars": (3,),
+            },
+        }
+        self._shapes = shapes[self.representation]
+        self._dtype = np.float32 if self.representation == "slots" else np.float64
+        self._kernel = batch.slots if self.representation == "slots" else batch.complete
+
+    @property
+    def space(self) -> spaces.Dict:
+        """Space of one observation; `action_mask` is True where legal."""
+        low = 0.0 if self.representation == "slots" else -1.0
+        high = HIGHEST[self.representation]
+        boxes: dict[str, spaces.Space] = {
+            name: spaces.Box(low, high, shape, self._dtype) for name, shape in self._shapes.items()
+        }
+        boxes[MASK] = spaces.MultiBinary(self.mask_length)
+        return spaces.Dict(boxes)
+
+    def empty(self, count: int) -> dict[str, np.ndarray]:
+        """Make arrays for `count` observations."""
+        out: dict[str, np.ndarray] = {
+            name: np.zeros((count, *shape), self._dtype) for name, shape in self._shapes.items()
+        }
+        out[MASK] = np.zeros((count, self.mask_length), bool)
+        return out
+
+    def write(
+        self, state: State, envs: np.ndarray, out: Mapping[str, np.ndarray] | None = None
+    ) -> dict[str, np.ndarray]:
+        """Observe the environments `envs` [K]; leaves are [K, ...], those of `out` where it is given."""
+        out = dict(self.empty(len(envs)) if out is None else out)
+        leaves = [out[name] for name in self._shapes]
+        self._kernel(state.rules, state.plain, envs, out[MASK], *leaves)
+        return out

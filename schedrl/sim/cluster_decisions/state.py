@@ -1,0 +1,135 @@
+"""The state of N clusters: the arrays of `schedrl.sim.cluster.state` with a leading axis, and a few more.
+
+The functions of `schedrl.sim.cluster.kernel` take one `Row` as they take a run's `Cluster`. Under elastic
+actions `demand` and the durations of a job become what it was granted when it starts; `asked` and `LENGTH`
+keep what it asked for.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from schedrl.sim.cluster.state import COUNTERS, DEVICE
+from schedrl.sim.deeprm.state import numbers_of
+from schedrl.sim.jit import borrowed, leaf
+
+from .spec import TERM_NAMES, Spec
+
+# Places in `n` behind those of a run.
+ENDED, ILLEGAL, SEQUENCE, NUM_JOBS, DONE, REFUSED = range(COUNTERS, COUNTERS + 6)
+"""How the episode ended, illegal actions, number of the sequence, its jobs, finished and rejected jobs."""
+NUM_N = COUNTERS + 6
+TERMINATED, TRUNCATED = 1, 2  # values of ENDED, 0 = the episode goes on
+# Places in `x` behind those of a run (until, aging time, clock).
+TERMS = 3
+RETURN = TERMS + len(TERM_NAMES)
+WAIT_WEIGHT, RUN_WEIGHT, RATE, LAST_ARRIVAL, LAST_BURST = range(RETURN + 1, RETURN + 6)
+"""Sums over waiting and running jobs of what a unit of time costs them in slowdown; arrivals per unit of
+time, smoothed; times of the last arrival and of the last burst (-inf: none yet)."""
+NUM_X = RETURN + 6
+# Columns of `more` [J, ...]: run time at full shares, deadline, share granted, estimate as it is shown.
+LENGTH, DEADLINE, SPEED, SHOWN = range(4)
+NUM_MORE = 4
+REJECTED_BY_POLICY = 99
+"""Value of the column REJECT of a job that the policy turned away."""
+
+
+class Row(NamedTuple):
+    """One cluster. J jobs, I instances, M machines, D devices, R resources."""
+
+    n: np.ndarray  # [NUM_N]
+    x: np.ndarray  # [NUM_X]
+    jobs: np.ndarray  # [J, 11]
+    times: np.ndarray  # [J, 7]
+    instances: np.ndarray  # [I, 5]
+    machines: np.ndarray  # [M, 5]
+    demand: np.ndarray  # [J, R] that is asked of a machine: at elastic's least shares, then as granted
+    free: np.ndarray  # [R, M]
+    capacity: np.ndarray  # [R, M]
+    share: np.ndarray  # [M, D]
+    used: np.ndarray  # [1, R] not in use
+    asked: np.ndarray  # [J, R]
+    more: np.ndarray  # [J, NUM_MORE]
+    queue: np.ndarray  # [J] waiting jobs in order
+    history: np.ndarray  # [M] utilisation, smoothed
+    largest: np.ndarray  # [R] capacity of any machine, 1 where none has any
+
+
+@leaf
+def row(s, k):
+    """Return cluster k of the arrays of `State`, without reference counts: the caller holds them."""
+    return Row(
+        borrowed(s[0])[k], borrowed(s[1])[k], borrowed(s[2])[k], borrowed(s[3])[k], borrowed(s[4])[k],
+        borrowed(s[5])[k], borrowed(s[6])[k], borrowed(s[7])[k], borrowed(s[8])[k], borrowed(s[9])[k],
+        borrowed(s[10])[k], borrowed(s[11])[k], borrowed(s[12])[k], borrowed(s[13])[k],
+        borrowed(s[14])[k], borrowed(s[15])[k],
+    )  # fmt: skip
+
+
+class Shape(NamedTuple):
+    """Sizes of a batch."""
+
+    num_envs: int
+    jobs: int
+    instances: int
+    machines: int
+    resources: int
+    devices: int
+
+
+class State:
+    """The arrays of N clusters."""
+
+    def __init__(self, spec: Spec, shape: Shape, capacity: np.ndarray, device: int) -> None:
+        """Make N empty clusters.
+
+        Args:
+            spec: the rules.
+            shape: the sizes.
+            capacity: [R, M] micro-units.
+            device: the resource that is made of devices, -1: none is.
+        """
+        self.spec, self.shape, self.device = spec, shape, device
+        self.rules = numbers_of(spec)
+        size, jobs, instances, machines, resources, devices = shape
+        shapes = {
+            "n": (NUM_N,),
+            "x": (NUM_X,),
+            "jobs": (jobs, 11),
+            "times": (jobs, 7),
+            "instances": (instances, 5),
+            "machines": (machines, 5),
+            "demand": (jobs, resources),
+            "free": (resources, machines),
+            "capacity": (resources, machines),
+            "share": (machines, devices),
+            "used": (1, resources),
+            "asked": (jobs, resources),
+            "more": (jobs, NUM_MORE),
+            "queue": (jobs,),
+            "history": (machines,),
+            "largest": (resources,),
+        }
+        reals = ("x", "times", "more", "history")
+        made = {
+            name: np.zeros((size, *dims), np.float64 if name in reals else np.int64)
+            for name, dims in shapes.items()
+        }
+        made["capacity"][:] = capacity
+        made["largest"][:] = np.maximum(capacity.max(axis=1), 1)
+        made["n"][:, DEVICE] = device
+        self.arrays = Row(**made)
+
+    @property
+    def plain(self) -> tuple[np.ndarray, ...]:
+        """The arrays as compiled functions take them."""
+        return tuple(self.arrays)
+
+    def copy(self) -> dict[str, np.ndarray]:
+        """Return copies of all that changes."""
+        return {name: array.copy() for name, array in self.arrays._asdict().items()}
+
+    def restore(self, saved: dict[str, np.ndarray]) -> None:
+        """Go back to a copy."""
+        for name, array in self.arrays._asdict().items():
+            array[...] = saved[name]
