@@ -32,7 +32,9 @@ def default_cluster(num_servers: int = 5, capacity: Sequence[float] = (8.0, 32.0
     Raises:
         UserError: an amount below 0, or all 0.
     """
-    return _machines([{"name": "server", "count": num_servers, **dict(zip(UNITS, capacity, strict=True))}], "")
+    return _machines(
+        [{"name": "server", "count": num_servers, **dict(zip(UNITS, capacity, strict=True))}], ""
+    )
 
 
 def read_cluster(path: str | os.PathLike[str]) -> Machines:
@@ -75,7 +77,9 @@ def _from_csv(text: bytes, path: Path) -> list[dict[str, Any]]:
         raise UserError(f"{path} is not UTF-8 text: {error}") from None
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines) if any(map(str.strip, row))]
     if len(rows) < 2:
-        raise UserError(f"{path} has no machines; write a header (name,count,cpu,memory,gpu) and a line for each")
+        raise UserError(
+            f"{path} has no machines; write a header (name,count,cpu,memory,gpu) and a line for each"
+        )
     header = rows[0]
     if len(set(header)) < len(header) or not all(header):
         raise UserError(f"{path}: the header {','.join(header)!r} needs names, each once")
@@ -95,7 +99,9 @@ def _machines(rows: Sequence[Mapping[str, Any]], where: str) -> Machines:
         label = str(row.get("name", "") or f"machine{number}")
         count = _number(row.get("count", 1), f"count of {label!r}{where}")
         if count != int(count) or not 1 <= count <= MOST_MACHINES:
-            raise UserError(f"count of {label!r}{where} is {count:g}; it must be whole, 1 to {MOST_MACHINES:,}")
+            raise UserError(
+                f"count of {label!r}{where} is {count:g}; it must be whole, 1 to {MOST_MACHINES:,}"
+            )
         missing = [name for name in resources if row.get(name, "") == ""]
         if missing:
             raise UserError(f"machine {label!r}{where} has no {missing[0]}; give it, 0 if it has none")

@@ -6,11 +6,14 @@ speed, say) is listed in ``WITHOUT_EFFECT`` with the reason and a test of its ow
 
 import hashlib
 import typing
+from pathlib import Path
 
 import numpy as np
 
 from schedrl.envs.deeprm.environment import DeepRMEnv
 from schedrl.envs.deeprm.settings import DeepRMSettings
+from schedrl.envs.simple_cluster.environment import SimpleClusterEnv
+from schedrl.envs.simple_cluster.settings import SimpleClusterSettings
 from schedrl.settings import Settings, UserError
 from schedrl.workload.generators import GENERATORS, generate, settings_of
 from schedrl.workload.generators.jobs import JobSettings
@@ -33,6 +36,26 @@ def deeprm(settings: DeepRMSettings) -> str:
     return digest.hexdigest()
 
 
+def simple_cluster(settings: SimpleClusterSettings) -> str:
+    """Hash what a player of mostly legal random actions sees, earns and ends with in a few episodes."""
+    env = SimpleClusterEnv(settings.replace(num_jobs=min(settings.num_jobs, 40)))
+    rng = np.random.default_rng(0)
+    digest = hashlib.sha256()
+    obs, _ = env.reset(seed=0)
+    for _ in range(300):
+        for key in sorted(obs):
+            digest.update(key.encode() + np.ascontiguousarray(obs[key]).tobytes())
+        mask = obs["action_mask"][: env.unwrapped.num_choices]
+        scores = np.where(mask | (rng.random() < 0.05), rng.random(mask.shape), -1.0)
+        action = int(scores.argmax())
+        shares = rng.random(2)
+        obs, *ends, _ = env.step((action, 0, shares) if settings.action == "elastic" else action)
+        digest.update(repr(ends).encode())
+        if any(ends[1:]):
+            obs, _ = env.reset()
+    return digest.hexdigest()
+
+
 def generator(settings: Settings) -> str:
     """Hash the jobs that a generator draws."""
     jobs = generate(settings, 300)
@@ -46,6 +69,7 @@ INDEPENDENT = {name: settings_of(name) for name in GENERATORS if issubclass(sett
 
 EFFECTS: dict[str, typing.Callable[[typing.Any], object]] = {
     "deeprm": deeprm,
+    "simple_cluster": simple_cluster,
     "uniform": generator,
     "lublin": generator,
     **dict.fromkeys(INDEPENDENT, generator),
@@ -54,6 +78,7 @@ EFFECTS: dict[str, typing.Callable[[typing.Any], object]] = {
 WITHOUT_EFFECT = {
     ("deeprm", "kernel"): "only speed: kernels agree exactly (tests/sim)",
     ("deeprm", "threads"): "only speed: parallel agrees with serial (tests/sim)",
+    ("simple_cluster", "aging_time"): "no generator gives priorities (tests/envs/test_simple_cluster.py)",
 }
 """(section, setting) -> why the results stay the same, and where that is tested."""
 
@@ -70,6 +95,10 @@ NEEDS: dict[tuple[str, str], dict[str, object]] = {
     ("DeepRMSettings", "workload_settings"): {"workload": "bursty"},
     ("DeepRMSettings", "time_step"): {"workload": "bursty"},
     ("DeepRMSettings", "long_jobs"): {"workload": "bursty"},
+    ("SimpleClusterSettings", "num_jobs"): {"num_jobs": 20},
+    ("SimpleClusterSettings", "reject_penalty"): {"allow_reject": True},
+    ("SimpleClusterSettings", "min_share"): {"action": "elastic"},
+    ("SimpleClusterSettings", "waiting_rate"): {"reward": "operations"},
     ("UniformSettings", "capacity"): {"load": 1.3},
     ("LublinSettings", "exact_load"): {"load": 0.9},
     ("HeavyTailSettings", "durations"): {"tail": "demand"},
@@ -86,6 +115,10 @@ CHOICES: dict[tuple[str, str], list[object]] = {
     ("DeepRMSettings", "workload"): ["poisson"],
     ("DeepRMSettings", "workload_settings"): [{"burst_factor": 20.0}],
     ("DeepRMSettings", "time_step"): [60.0],
+    ("SimpleClusterSettings", "cluster"): [str(Path(__file__).parent / "two_machines.toml")],
+    ("SimpleClusterSettings", "workload"): ["bursty"],
+    ("SimpleClusterSettings", "workload_settings"): [{"durations": "pareto"}],
+    ("SimpleClusterSettings", "reward"): ["batch", "sla=-1"],
 }
 """(class, setting) -> other values, where its type doesn't tell the usual ones."""
 

@@ -20,6 +20,17 @@ SINGLE = {
         "termination": "no_new_job",
     },
     "deeprm for ever": {"termination": "continuing", "sequence_length": 12, "idle_limit": None},
+    "simple_cluster": {"num_jobs": 12},
+    "simple_cluster jobs": {"num_jobs": 12, "action": "job_machine", "num_job_slots": 3},
+    "simple_cluster rejects": {
+        "num_jobs": 5,
+        "allow_reject": True,
+        "queue_order": "priority",
+        "decide": "every_event",
+        "reward": "operations",
+    },
+    "simple_cluster unmasked": {"num_jobs": 8, "mask": False, "representation": "state", "reward": "batch"},
+    "simple_cluster for ever": {"num_jobs": 12, "termination": "continuing", "workload": "bursty"},
 }
 BATCHED = [*SINGLE, *PROBES]
 

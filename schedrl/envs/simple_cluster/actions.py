@@ -31,7 +31,7 @@ def decoded(actions: Any, spec: Spec, count: int) -> tuple[np.ndarray, np.ndarra
         return chosen, np.zeros(count, np.int64), np.ones((count, 2))
     if not isinstance(actions, tuple) or len(actions) != 3:
         raise ValueError(
-            f"an elastic action is (choice, device, shares), each with {count} rows; got {type(actions).__name__}"
+            f"elastic actions are (choices, devices, shares) of {count} rows, got {type(actions).__name__}"
         )
     chosen = check_actions(actions[0], count, spec.num_choices - 1)
     devices = check_actions(actions[1], count, spec.num_devices - 1)

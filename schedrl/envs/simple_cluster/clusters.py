@@ -117,7 +117,9 @@ class Clusters:
             ValueError: actions of another form, or out of range.
         """
         written = (self.rewards, self.terms, self.terminated, self.truncated)
-        batch.step(self.state.rules, self.state.plain, *decoded(actions, self.spec, len(self.rewards)), *written)
+        batch.step(
+            self.state.rules, self.state.plain, *decoded(actions, self.spec, len(self.rewards)), *written
+        )
         self._absolute += self.terms.sum(axis=1)
         self._decisions += len(self.rewards)
         return self.rewards

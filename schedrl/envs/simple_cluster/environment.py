@@ -9,7 +9,7 @@ from schedrl.settings import UserError
 from schedrl.sim.cluster.schedule import Schedule
 from schedrl.sim.cluster.state import CLOCK
 from schedrl.sim.cluster_decisions.spec import ELASTIC, TERM_NAMES
-from schedrl.sim.cluster_decisions.state import ENDED, ILLEGAL, SEQUENCE, TERMINATED, TRUNCATED
+from schedrl.sim.cluster_decisions.state import ILLEGAL, SEQUENCE, TERMINATED, TRUNCATED
 
 from . import job_table, render
 from .actions import space_of
@@ -25,9 +25,9 @@ class SimpleClusterEnv(gymnasium.Env):
     time; time passes by itself while nothing can be started (`decide`).
 
     **Action** by `action`. `machine`: `Discrete(M + 1)`, machine m for the head of the queue, or M, the wait.
-    `job_machine`: `Discrete(S M + 1)`, k M + m starts the k-th visible job on machine m. `elastic`: `Tuple` of
-    the choice of `machine`, a device number and shares of cpu and memory [2]. `allow_reject` adds a choice for
-    each job, before the wait. An illegal action costs `illegal_penalty` and changes nothing.
+    `job_machine`: `Discrete(S M + 1)`, k M + m starts the k-th visible job on machine m. `elastic`: a `Tuple`
+    of the choice of `machine`, a device number and shares of cpu and memory [2]. `allow_reject` adds a choice
+    for each job, before the wait. An illegal action costs `illegal_penalty` and changes nothing.
 
     **Observation.** A Dict by `representation`, always with `action_mask`, True = legal: `slots` (`cluster`
     [M, F], `queue` [S, F], `backlog` [F]) or `state`; layouts in `schedrl.sim.cluster_decisions.observe`.
@@ -113,6 +113,11 @@ class SimpleClusterEnv(gymnasium.Env):
 
     def _observe(self) -> dict[str, np.ndarray]:
         return {name: leaf[0] for name, leaf in self._clusters.observe().items()}
+
+    @property
+    def num_choices(self) -> int:
+        """How many discrete choices of jobs and machines there are: what an elastic mask begins with."""
+        return self._clusters.spec.num_choices
 
     def action_masks(self) -> np.ndarray:
         """Return the mask [A] (the name that sb3-contrib calls)."""

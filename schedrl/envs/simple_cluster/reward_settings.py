@@ -46,5 +46,7 @@ def _number(text: str, value: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise UserError(f"reward {text!r}: {value!r} is no number; write term=weight, for example slowdown=-1")
+        raise UserError(
+            f"reward {text!r}: {value!r} is no number; write term=weight, for example slowdown=-1"
+        )
     return number

@@ -24,7 +24,7 @@ class SimpleClusterSettings(HoldsWorkload):
     LOAD_COUNTS: ClassVar[str] = "the work that this cluster can do"
 
     cluster: str = ""
-    """File of the machines, TOML or CSV (docs/simple_cluster.md); empty: `num_servers` servers of `server`."""
+    """File of the machines, TOML or CSV (docs/simple_cluster.md); empty: `num_servers` equal servers."""
     num_servers: int = 5
     """Servers of the default cluster, at least 1."""
     server: tuple[float, ...] = (8.0, 32.0, 2.0)
@@ -77,7 +77,7 @@ class SimpleClusterSettings(HoldsWorkload):
     """Decisions after which an episode is cut off. None: ten times `num_jobs` and 100."""
 
     reward: str = "slowdown"
-    """A preset (slowdown, batch, balanced, operations) or weights of terms, as makespan=-1,utilisation=0.5."""
+    """A preset (slowdown, batch, balanced, operations) or weights, as makespan=-1,utilisation=0.5."""
     slowdown_floor: float = 10.0
     """Duration below which slowdown counts a job as this long (tau), in the workload's time; above 0."""
     sla_factor: float = 3.0
@@ -132,7 +132,7 @@ class SimpleClusterSettings(HoldsWorkload):
         own = generator_settings(self.workload)
         self.check(
             own is not None,
-            f"workload {self.workload} counts DeepRM's steps and units; use --env deeprm, or another workload "
+            f"workload {self.workload} counts DeepRM's steps and units; use --env deeprm, or a workload "
             "such as poisson",
         )
         object.__setattr__(self, "workload_settings", made(own, self.workload_settings))
@@ -230,4 +230,6 @@ def chosen(
     """
     if isinstance(workload, str):
         overrides = {"workload": workload} | overrides
-    return (settings or SimpleClusterSettings()).replace(**preset_values(preset, PRESETS)).replace(**overrides)
+    return (
+        (settings or SimpleClusterSettings()).replace(**preset_values(preset, PRESETS)).replace(**overrides)
+    )

@@ -24,7 +24,7 @@ class SimpleClusterVectorEnv(VectorEnv):
     """N clusters (rules and spaces: `SimpleClusterEnv`); one that ends is reset in the same step.
 
     Where an episode ended, `infos["final_obs"]` holds its last observation, `infos["final_info"]` its last
-    `time` and the number of its `sequence`, `infos["episode"]` its return `r`, decisions `l`, the mean bounded
+    `time` and the number of its `sequence`, `infos["episode"]` its return `r`, decisions `l`, mean bounded
     `slowdown` of the jobs that were taken in (unfinished ones up to the end) and how many `arrived`, were
     `finished` and `rejected`. `_final_obs`, ... [N] tell where.
 

@@ -10,7 +10,6 @@ from schedrl.sim.cluster.devices import ONE
 from schedrl.sim.cluster.state import (
     ARRIVAL,
     CHOSEN,
-    CLOCK,
     DECISIONS,
     DEVICE,
     DURATION,
@@ -20,13 +19,11 @@ from schedrl.sim.cluster.state import (
     FIRST,
     HEAD,
     LAST,
-    MACHINE,
     OWNER,
     POSITION,
     PRIORITY,
     REJECT,
     START,
-    STATUS,
 )  # fmt: skip
 from schedrl.sim.jit import borrowed, leaf, named, njit
 
@@ -35,7 +32,6 @@ from .spec import ELASTIC, TERM_NAMES, Spec
 from .state import (
     DEADLINE,
     ENDED,
-    LAST_ARRIVAL,
     LAST_BURST,
     LENGTH,
     NUM_JOBS,
@@ -67,10 +63,12 @@ def step(rules, s, actions, devices, ratios, rewards, terms, terminated, truncat
         rules: the spec's numbers.
         s: arrays.
         actions: [N] choices.
-        devices: [N] and ratios [N, 2], of elastic actions.
+        devices: [N] of elastic actions.
+        ratios: [N, 2] of elastic actions.
         rewards: [N] written.
         terms: [T, N] written, what the rewards are made of.
-        terminated: [N] and truncated [N], written.
+        terminated: [N] written.
+        truncated: [N] written.
     """
     for k in range(actions.shape[0]):
         spec, c = named(Spec, rules, 0), row(s, k)

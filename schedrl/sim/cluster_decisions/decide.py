@@ -77,7 +77,7 @@ def may_start(c, job):
     """Tell whether all instances of the job find room somewhere."""
     if is_gang(c, job):
         return _fits_whole(c, job)
-    for m in range(c.free.shape[1]):
+    for m in range(c.free.shape[1]):  # noqa: SIM110 - Numba compiles no generators here
         if _fits(c, job, m):
             return True
     return False
@@ -93,7 +93,7 @@ def visible(spec, c):
 @leaf
 def can_start(spec, c):
     """Tell whether any job that an action can be about may start."""
-    for k in range(visible(spec, c)):
+    for k in range(visible(spec, c)):  # noqa: SIM110 - the same
         if may_start(c, c.queue[k]):
             return True
     return False
@@ -362,7 +362,7 @@ def step(spec, c, action, device, cpu_ratio, memory_ratio):
 
 @leaf
 def outcome(spec, c):
-    """Return the mean bounded slowdown of the jobs that were taken in, how many arrived, ended, were rejected.
+    """Return the mean bounded slowdown of the jobs that were taken in, and counts: arrived, done, rejected.
 
     Unfinished jobs count with the time up to now.
     """

@@ -55,7 +55,9 @@ class ReferenceCluster:
         self.share = [[ONE] * count for count in devices]
         self.to_come = []
         for number, (row, asked) in enumerate(zip(columns, demands.tolist(), strict=True)):
-            job = Job(number, *row[:5].tolist(), bool(row[5]), asked, int(instances[number]))
+            arrival, duration, estimate, priority, deadline, reject = row.tolist()
+            count = int(instances[number])
+            job = Job(number, arrival, duration, estimate, priority, deadline, reject > 0, asked, count)
             job.demand = [
                 math.ceil(self.spec.min_share * a) if self._is_elastic(r) else a for r, a in enumerate(asked)
             ]
@@ -88,7 +90,7 @@ class ReferenceCluster:
         return times
 
     def may_place(self, job: Job, m: int) -> bool:
-        """Tell whether the job may start with machine m: an instance fits there, and all of them somewhere."""
+        """Tell if the job may start from machine m: an instance fits there, and all of them anywhere."""
         rooms = [self.room(job, machine) for machine in self.machines]
         return rooms[m] > 0 and sum(rooms) >= job.instances
 

@@ -79,7 +79,7 @@ def stranded(c):
 
 @leaf
 def limit(spec, c, job):
-    """Return how long the job may take from its arrival on: to its deadline, or a multiple of its estimate."""
+    """Return how long the job may take from its arrival: to its deadline, or a multiple of its estimate."""
     if c.more[job, DEADLINE] == c.more[job, DEADLINE]:
         return c.more[job, DEADLINE] - c.times[job, ARRIVAL]
     return spec.sla_factor * max(c.times[job, ESTIMATE], spec.tau)

@@ -1,4 +1,4 @@
-"""What can be chosen about decisions, observations and rewards, as numbers that the compiled functions read."""
+"""What can be chosen about decisions, observations and rewards, as numbers that compiled functions read."""
 
 from typing import NamedTuple
 

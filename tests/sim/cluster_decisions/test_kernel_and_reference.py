@@ -14,6 +14,7 @@ from schedrl.sim.cluster.state import ARRIVED, CLOCK, FINISH, HEAP, RUNNING_JOBS
 from schedrl.sim.cluster_decisions.reference import ReferenceCluster
 from schedrl.sim.cluster_decisions.spec import TERM_NAMES
 from schedrl.sim.cluster_decisions.state import ILLEGAL, REFUSED
+from schedrl.workload.cluster_file import read_cluster
 from schedrl.workload.types import Workload
 
 ALL_TERMS = (
@@ -88,12 +89,12 @@ def check_conserved(batch):
             held[:, a.instances[0, i, 0]] += a.demand[0, job]
     assert (a.free[0] + held == a.capacity[0]).all()
     assert (a.free >= 0).all()
-    assert (a.share >= 0).all() and (a.share <= ONE).all()
+    assert ((a.share >= 0) & (a.share <= ONE)).all()
     g = batch.state.device
     assert (a.share[0].sum(axis=1) == a.free[0, g]).all()
     n = a.n[0]
     states = np.bincount(a.jobs[0, : n[ARRIVED], STATUS], minlength=6)
-    assert states[0] == n[WAITING_JOBS] and states[1] == n[RUNNING_JOBS] and states[3] == n[REFUSED]
+    assert (states[[0, 1, 3]] == n[[WAITING_JOBS, RUNNING_JOBS, REFUSED]]).all()
 
 
 CHOICES = {
@@ -164,11 +165,11 @@ def test_placing_whatever_fits_first_is_the_simulators_rule(tmp_path, cluster, q
         while not batch.ended[0]:
             batch.step(batch.observe()["action_mask"].argmax(axis=1))
         path = tmp_path / f"{cluster}.csv"
-        from schedrl.workload.cluster_file import read_cluster
-
         schedule = simulate(workload, read_cluster(path), f"{rule}+first_fit+skip")
         a = batch.state.arrays
         ours = a.times[0, :30]
         np.testing.assert_array_equal(ours[:, START], schedule.start)
-        np.testing.assert_array_equal(np.where(a.jobs[0, :30, STATUS] == 2, ours[:, FINISH], np.nan), schedule.finish)
+        np.testing.assert_array_equal(
+            np.where(a.jobs[0, :30, STATUS] == 2, ours[:, FINISH], np.nan), schedule.finish
+        )
         np.testing.assert_array_equal(a.jobs[0, :30, STATUS], schedule.status)

@@ -1,0 +1,198 @@
+"""Job sequences drawn by blocks, out of a run of a generator or out of a trace, at a load of the cluster."""
+
+import functools
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from schedrl.envs.deeprm.generated import daily
+from schedrl.envs.deeprm.placed import stream
+from schedrl.envs.workload_choice import TRACE
+from schedrl.settings import UserError
+from schedrl.sim.cluster.problem import REASONS, Problem, prepare
+from schedrl.workload.cluster_file import default_cluster, read_cluster
+from schedrl.workload.generators import generate
+from schedrl.workload.generators.clocks import DAY
+from schedrl.workload.machines import Machines
+from schedrl.workload.types import Workload
+
+from .settings import SimpleClusterSettings
+
+SAMPLE, APART = 20_000, 2**31
+"""Jobs by which scales are chosen, and the number of their workload: sequences stay far below."""
+MOST_SKIPPED = 200_000
+"""Jobs that a daily cycle is let run at most before the first sequence begins."""
+
+
+class Jobs(NamedTuple):
+    """Jobs of X sequences; rows behind a sequence's last job hold nothing."""
+
+    counts: np.ndarray  # [X]
+    columns: np.ndarray  # [X, J, 6] arrival, duration, estimate, priority, deadline, number of a reason
+    demands: np.ndarray  # [X, J, R] micro-units
+    instances: np.ndarray  # [X, J]
+
+    def rows(self, index: Any) -> "Jobs":
+        """Return some of the sequences."""
+        return Jobs(*(column[index] for column in self))
+
+
+class Scales(NamedTuple):
+    """What times are measured in by rewards and observations."""
+
+    mean_gap: float
+    mean_duration: float
+
+
+def files_of(settings: SimpleClusterSettings) -> tuple[tuple[str, int, int], ...]:
+    """Return path, time of change and size of the files: what tells a changed one from one that was read."""
+    trace = getattr(settings.workload_settings, "trace_file", "")
+    found = [Path(path) for path in (settings.cluster, trace) if path]
+    return tuple((str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in found if p.is_file())
+
+
+def machines_of(settings: SimpleClusterSettings) -> Machines:
+    """Return the machines.
+
+    Raises:
+        UserError: the cluster's file can't be read, or has a machine that makes no sense.
+    """
+    if settings.cluster:
+        return read_cluster(settings.cluster)
+    return default_cluster(settings.num_servers, settings.server)
+
+
+def of_generator(
+    settings: SimpleClusterSettings,
+    machines: Machines,
+    load: float | None,
+    block: tuple[int, str, int],
+    count: int,
+) -> tuple[Workload, np.ndarray]:
+    """Return the jobs of a block (seed, family, number) of `count` sequences and the first job of each."""
+    own, skipped = _rated(settings.workload_settings, machines, load), 0
+    if daily(own):  # a run begins at midnight, sequences must not
+        skipped = int(stream(*block, 1).uniform(0, min(DAY * own.rate(), MOST_SKIPPED)))
+    whole = generate(own, skipped + count * settings.num_jobs, *block)
+    return whole, skipped + np.arange(count) * settings.num_jobs
+
+
+def _rated(own: Any, machines: Machines, load: float | None) -> Any:
+    """Return the generator's settings with the rate that gives this load on the machines."""
+    if load is None:
+        return own
+    total = {r.name: float(a) for r, a in zip(machines.resources, machines.capacity.sum(0), strict=True)}
+    if hasattr(own, "num_nodes"):  # its processors are the cluster's cores
+        return own.replace(load=load * total.get("cpu", 0.0) / own.num_nodes)
+    return own.replace(load=load, capacity=tuple(total.get(name) or 1e12 for name in own.resources))
+
+
+def of_trace(
+    settings: SimpleClusterSettings,
+    machines: Machines,
+    load: float | None,
+    block: tuple[int, str, int],
+    count: int,
+) -> tuple[Workload, np.ndarray]:
+    """Return the family's part of the trace at this load, and where `count` sequences begin in it."""
+    part, family = settings.workload_settings.part(block[1]), block[1]
+    if len(part) < settings.num_jobs:
+        raise UserError(
+            f"the {family} part of {settings.workload_settings.trace_file} has {len(part)} jobs, num_jobs is "
+            f"{settings.num_jobs}; lower num_jobs, or take a longer trace"
+        )
+    starts = stream(*block, 0).integers(len(part) - settings.num_jobs + 1, size=count)
+    return _at_load(part, machines, load), starts
+
+
+def _at_load(part: Workload, machines: Machines, load: float | None) -> Workload:
+    """Scale the gaps so that the jobs that can run here have this load."""
+    if load is None:
+        return part
+    problem = prepare(part, machines)
+    able = problem.reject == 0
+    work = (np.asarray(part.instances) * part.duration)[able] @ problem.demand[able].astype(float)
+    span = (part.arrival[-1] - part.arrival[0]) * len(part) / max(1, len(part) - 1)
+    there = problem.total > 0
+    if span <= 0 or not work[there].any():
+        raise UserError("the jobs of the trace arrive all at once or can't run here; give load none")
+    now = float((work[there] / problem.total[there]).max()) / span
+    return from_zero_of(part, float(part.arrival[0]), now / load)
+
+
+def from_zero_of(jobs: Workload, start: float, stretch: float = 1.0) -> Workload:
+    """Return jobs with the times since `start`, their gaps stretched."""
+    arrival = (jobs.arrival - start) * stretch
+    return replace(
+        jobs,
+        arrival=arrival,
+        deadline=arrival + (np.asarray(jobs.deadline) - jobs.arrival),
+        recorded_start=None,
+        recorded_finish=None,
+    )
+
+
+def start_of(arrival: np.ndarray, first: Any) -> Any:
+    """Return time 0 of the sequences that begin with the jobs `first`."""
+    return np.where(np.asarray(first) > 0, arrival[np.asarray(first) - 1], 0.0)
+
+
+def cut(
+    problem: Problem, jobs: Workload, starts: np.ndarray, num_jobs: int, *, from_zero: bool = True
+) -> Jobs:
+    """Cut sequences of `num_jobs` jobs out of a list, each with times of its own."""
+    index = np.minimum(starts[:, None] + np.arange(num_jobs), len(jobs) - 1)
+    begin = start_of(problem.arrival, starts)[:, None] if from_zero else np.zeros((len(starts), 1))
+    columns = np.stack(
+        [
+            problem.arrival[index] - begin,
+            problem.duration[index],
+            problem.estimate[index],
+            problem.priority[index],
+            np.asarray(jobs.deadline)[index] - begin,
+            problem.reject[index],
+        ],
+        axis=2,
+    )
+    counts = np.minimum(num_jobs, len(jobs) - starts)
+    return Jobs(counts, columns, problem.demand[index], np.diff(problem.offset)[index])
+
+
+@functools.cache
+def measured(settings: SimpleClusterSettings, files: tuple) -> tuple[Problem, Scales]:
+    """Prepare a sample of the training jobs; learn the scales from it. `files`: their hashes.
+
+    Raises:
+        UserError: none of them can run.
+    """
+    machines = machines_of(settings)
+    if settings.workload == TRACE:
+        sample, _ = of_trace(settings, machines, settings.load, (0, "train", 0), 1)
+        rate = None
+    else:
+        own = _rated(settings.workload_settings, machines, settings.load)
+        sample, rate = generate(own, SAMPLE, number=APART), own.rate()
+    problem = prepare(sample, machines)
+    require_some([problem], f"workload {settings.workload}")
+    return problem, scales_of(sample, rate)
+
+
+def require_some(problems: list[Problem], what: str) -> None:
+    """Refuse jobs of which none can run.
+
+    Raises:
+        UserError: it names the reason.
+    """
+    if all((problem.reject > 0).all() for problem in problems):
+        reason = int(np.bincount(problems[0].reject).argmax())
+        raise UserError(f"no job of {what} can run on these machines: one {REASONS[reason]}")
+
+
+def scales_of(jobs: Workload, rate: float | None) -> Scales:
+    """Return the mean gap and the mean duration; where all arrive at once or take no time, one of a unit."""
+    duration = float(jobs.duration.mean()) or 1.0
+    span = float(jobs.arrival[-1] - jobs.arrival[0])
+    gap = 1.0 / rate if rate else span / max(1, len(jobs) - 1)
+    return Scales(gap or duration, duration)

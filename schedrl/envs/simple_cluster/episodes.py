@@ -1,0 +1,70 @@
+"""Policies on numbered job sequences, played to the end: what evaluation reads."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from schedrl.sim.cluster.schedule import Schedule
+from schedrl.sim.cluster_decisions.spec import ELASTIC
+
+from . import job_table
+from .clusters import Clusters
+from .jobs import jobs_of
+from .settings import SimpleClusterSettings
+
+TOGETHER = 256
+"""Sequences that are played side by side."""
+
+
+def play(
+    policy: Any,
+    settings: SimpleClusterSettings,
+    numbers: Sequence[int] | np.ndarray,
+    *,
+    seed: int = 0,
+    family: str = "test",
+    workload: Any = None,
+    deterministic: bool = True,
+) -> list[Schedule]:
+    """Play a policy on job sequences and return what became of the jobs of each.
+
+    Args:
+        policy: see `schedrl.policy`; reads its own `representation`.
+        settings: of the environment; its `representation` is the policy's.
+        numbers: of the sequences.
+        seed: of the sequences.
+        family: "train", "validation" or "test".
+        workload: jobs to use instead, see `jobs_of`.
+        deterministic: False samples from a policy that can.
+    """
+    settings = settings.replace(representation=policy.representation)
+    source = jobs_of(settings, seed, family, workload)
+    numbers = np.asarray(numbers)
+    found: list[Schedule] = []
+    for first in range(0, len(numbers), TOGETHER):
+        some = numbers[first : first + TOGETHER]
+        clusters = Clusters(settings, len(some), source)
+        clusters.load(clusters.everyone, some, source.at(some))
+        _to_the_end(clusters, policy, deterministic)
+        found += [
+            job_table.schedule(clusters, row, source.workload(int(number)), source.machines)
+            for row, number in enumerate(some)
+        ]
+    return found
+
+
+def _to_the_end(clusters: Clusters, policy: Any, deterministic: bool) -> None:
+    """Ask the policy where an episode goes on; the others get the wait, which nobody reads."""
+    going = clusters.everyone
+    elastic = clusters.spec.action == ELASTIC
+    while going.size:
+        chosen = policy.predict(clusters.observe(going), deterministic)
+        parts = chosen if elastic else (chosen,)
+        wide = []
+        for part in map(np.asarray, parts):
+            whole = np.zeros((len(clusters.rewards), *part.shape[1:]), part.dtype)
+            whole[going] = part
+            wide.append(whole)
+        clusters.step(tuple(wide) if elastic else wide[0])
+        going = np.flatnonzero(clusters.ended == 0)
