@@ -45,9 +45,10 @@ from .state import (
     row,
 )  # fmt: skip
 
-_step, _legal_choices, _to_next_decision, _least, _outcome = (
+_step, _legal_choices, _next_event, _to_next_decision, _least, _outcome = (
     decide.step,
     decide.legal_choices,
+    decide.next_event,
     decide.to_next_decision,
     decide.least,
     decide.outcome,
@@ -140,6 +141,7 @@ def load(rules, s, envs, numbers, counts, columns, demands, instances):
                 c.asked[j, r] = c.demand[j, r] = demands[k, j, r]
                 if spec.action == ELASTIC and (r == spec.cpu or r == spec.memory):
                     c.demand[j, r] = _least(spec, demands[k, j, r])
+        _next_event(spec, c)
         _to_next_decision(spec, c)
 
 

@@ -67,6 +67,7 @@ class ReferenceCluster:
         self.running: list[Job] = []
         self.clock, self.decisions, self.illegal, self.ended = 0.0, 0, 0, ""
         self.terms = dict.fromkeys(TERM_NAMES, 0.0)
+        self._next_event()
         self._to_next_decision()
 
     def _is_elastic(self, r: int) -> bool:
