@@ -1,22 +1,29 @@
 """Where schedulers are trained and measured: the front door to the environments.
 
-| name     | decision                   | action                 | observation         | when to use         |
-|----------|----------------------------|------------------------|---------------------|---------------------|
-| `deeprm` | which visible job to start | `Discrete(slots + 1)`, | a Dict by           | one resource pool   |
-|          | now, or to let time pass   | the no-op is last      | `representation`    | (HotNets 2016)      |
+| name             | decision                  | action                | when to use              |
+|------------------|---------------------------|-----------------------|--------------------------|
+| `deeprm`         | which visible job to      | `Discrete(slots + 1)`,| one resource pool        |
+|                  | start, or to let a step   | the no-op is last     | (HotNets 2016)           |
+|                  | pass                      |                       |                          |
+| `simple_cluster` | on which machine a        | by `action`: a machine| servers with cpu, memory |
+|                  | waiting job starts, or to | for the head job, or  | and GPUs; traces         |
+|                  | wait for the next event   | for a visible one; or |                          |
+|                  |                           | that and its shares   |                          |
 
 `make` gives one environment, `make_vec` a batch of hundreds that one compiled call steps (autoreset mode
-SAME_STEP). `import environment` also registers both with Gymnasium, as `schedrl/DeepRM-v0`:
-`gymnasium.make("schedrl/DeepRM-v0", preset="deeprm-130")`, `gymnasium.make_vec(...)`.
+SAME_STEP). `import environment` also registers them with Gymnasium, as `schedrl/DeepRM-v0` and
+`schedrl/SimpleCluster-v0`: `gymnasium.make("schedrl/DeepRM-v0", preset="deeprm-130")`, `gymnasium.make_vec`.
 
-Every observation has `action_mask` (bool, True = legal, at least one is). Beside it, by `representation`:
-`"slots"` (`cluster`, `queue`, `backlog`: scaled to about 0 to 1), `"compact"` and `"image"` (the original
-DeepRM's vector and picture) or `"state"` (unscaled, what the heuristics read). It changes neither jobs nor
-physics. `FlattenObservations` makes a Box of any of them. `python parameters.py deeprm` lists all settings.
+Every observation is a Dict with `action_mask` (bool, True = legal, at least one is) and, by
+`representation`, `"slots"` (`cluster`, `queue`, `backlog`: scaled to about 0 to 1) or `"state"` (unscaled,
+what the heuristics read); of `deeprm` also `"compact"` and `"image"` (the original's vector and picture). It
+changes neither jobs nor physics. `FlattenObservations` makes a Box of any of them. `python parameters.py
+deeprm` and `python parameters.py simple_cluster` list all settings.
 
-`python environment.py` plays a short episode, decision by decision.
+`python environment.py` plays a short episode, decision by decision; `--env simple_cluster` on servers.
 """
 
+import importlib
 import sys
 from typing import Any
 
@@ -24,15 +31,14 @@ import gymnasium
 from gymnasium.vector import VectorEnv
 
 from schedrl import registry
-from schedrl.envs.deeprm.settings import DeepRMSettings
 from schedrl.envs.flatten import FlattenObservations
 from schedrl.launch.workload import add_workload_arguments, guest_of
-from schedrl.settings import Parser, add_arguments, main_guard, resolve, whole_number
+from schedrl.settings import Parser, add_arguments, main_guard, peek, resolve, whole_number
 
 __all__ = ["FlattenObservations", "make", "make_vec"]
 
-SHORT = 6
-"""Arrival steps of the episode that the command plays."""
+SHORT = {"deeprm": ("sequence_length", 6), "simple_cluster": ("num_jobs", 6)}
+"""Setting that says how long an episode is, and its value where the command plays one."""
 
 
 def make(
@@ -46,7 +52,7 @@ def make(
     """Make one environment.
 
     Args:
-        name: `deeprm` or `schedrl/DeepRM-v0`.
+        name: `deeprm` or `schedrl/DeepRM-v0`, `simple_cluster` or `schedrl/SimpleCluster-v0`.
         preset: named set of values, see `python parameters.py --presets`; several with commas.
         workload: name of a workload, whose settings can then be given too (`workload="bursty", load=0.9,
             burst_interval=300`; `trace="log.swf"` takes a trace). Or jobs to use instead: a
@@ -98,19 +104,21 @@ def make_vec(
 @main_guard
 def main(argv: list[str] | None = None) -> int:
     """Play one annotated episode by shortest-job-first."""
-    parser = Parser(description="Play a short DeepRM episode, decision by decision.")
-    guest = guest_of(argv, DeepRMSettings, [])
+    env = registry.find("environment", peek(argv, env="deeprm").env)
+    kind = registry.get("environment_settings", env)
+    parser = Parser(description="Play a short episode, decision by decision.")
+    parser.add_argument("--env", default="deeprm", help=f"one of: {', '.join(registry.names('environment'))}")
+    guest = guest_of(argv, kind, [])
     parser.add_argument("--seed", type=whole_number(0), default=0, help="of the jobs (default: 0)")
     add_workload_arguments(parser, guest)
-    add_arguments(parser, DeepRMSettings)
+    add_arguments(parser, kind)
     args = parser.parse_args(argv)
-    resolved = resolve([DeepRMSettings], args, guest=guest)
-    settings = resolved[DeepRMSettings]
-    if "sequence_length" not in resolved.given[DeepRMSettings]:
-        settings = settings.replace(sequence_length=SHORT)
-    from schedrl.envs.deeprm.tour import annotated_episode
-
-    for line in annotated_episode(settings, args.seed):
+    resolved = resolve([kind], args, guest=guest)
+    settings, (length, short) = resolved[kind], SHORT[env]
+    if length not in resolved.given[kind]:
+        settings = settings.replace(**{length: short})
+    tour = importlib.import_module(f"schedrl.envs.{env}.tour")
+    for line in tour.annotated_episode(settings, args.seed):
         print(line)
     return 0
 

@@ -16,6 +16,7 @@ from schedrl.launch.interrupts import Interrupts
 from schedrl.launch.plan import Plan
 from schedrl.launch.profiling import Profiler
 from schedrl.launch.progress import Progress, make_progress
+from schedrl.launch.reward_terms import reward_lines
 from schedrl.launch.workload import described
 from schedrl.launch.yardsticks import Yardsticks
 from schedrl.learning.budget import Budget
@@ -112,6 +113,9 @@ def train(
         interrupts.on_stop = run.request_stop
         for record in registry.get("algorithm", plan.launch.algo)(env, plan.algorithm, run):
             require_learning(record)
+            if not progress.updates:
+                for line in reward_lines(env):
+                    progress.say(line)
             progress.update(record, yardsticks.means() if yardsticks is not None else {})
             if profiler is not None:
                 profiler.update_done()

@@ -184,6 +184,9 @@ def _own_choices(resolved: Resolved, classes: tuple[type[Settings], ...]) -> tup
     environment, algorithm = resolved[classes[1]], resolved[classes[2]]
     if "num_episodes" in resolved.given[classes[2]] and "total_steps" not in resolved.given[classes[2]]:
         algorithm = algorithm.replace(total_steps=None)  # the default must not cut a given budget short
+    usual = getattr(environment, "network", None)
+    if usual is not None and "network" in algorithm.kinds() and "network" not in resolved.given[classes[2]]:
+        algorithm = algorithm.replace(network=usual)
     pictured = getattr(algorithm, "network", None) == "image" and "representation" in environment.kinds()
     if pictured and "representation" not in resolved.given[classes[1]]:
         environment = environment.replace(representation="image")
