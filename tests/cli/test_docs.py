@@ -21,7 +21,7 @@ import slow_down_cdf
 from benchmarks.__main__ import BENCHMARKS
 from examples import clairvoyant_optimum, reproduce_deeprm
 from schedrl import registry
-from schedrl.envs.deeprm.job_settings import generators
+from schedrl.envs.workload_choice import generators
 from schedrl.evaluation.steady_state import Windows
 from schedrl.launch.comparing.plan import make_parser as comparison_parser
 from schedrl.launch.comparing.plan import read_plan as read_comparison
