@@ -19,6 +19,7 @@ from schedrl.launch.progress import Progress, make_progress
 from schedrl.launch.reward_terms import reward_lines
 from schedrl.launch.workload import described
 from schedrl.launch.yardsticks import Yardsticks
+from schedrl.learning.action_spec import ActionSpec
 from schedrl.learning.budget import Budget
 from schedrl.learning.rollout import NumericsError
 from schedrl.learning.run_folder import Run, clear, newest_checkpoint
@@ -132,7 +133,8 @@ def make_env(plan: Plan) -> Any:
         plan.environment, plan.algorithm.num_envs, seed=plan.launch.seed, copy=False
     )
     obs, _ = env.reset(seed=plan.launch.seed)
-    env.step(obs["action_mask"].argmax(axis=1))
+    actions = ActionSpec.of(env.single_action_space)
+    env.step(actions.decode(actions.forced(obs)))
     return env
 
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from schedrl import registry
 from schedrl.launch import resuming
@@ -187,7 +187,9 @@ def _own_choices(resolved: Resolved, classes: tuple[type[Settings], ...]) -> tup
     usual = getattr(environment, "network", None)
     if usual is not None and "network" in algorithm.kinds() and "network" not in resolved.given[classes[2]]:
         algorithm = algorithm.replace(network=usual)
-    pictured = getattr(algorithm, "network", None) == "image" and "representation" in environment.kinds()
+    pictured = getattr(algorithm, "network", None) == "image" and "image" in get_args(
+        environment.kinds().get("representation")
+    )
     if pictured and "representation" not in resolved.given[classes[1]]:
         environment = environment.replace(representation="image")
     return environment, algorithm

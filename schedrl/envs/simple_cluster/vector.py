@@ -147,8 +147,11 @@ class SimpleClusterVectorEnv(VectorEnv):
         }
 
     def times(self) -> np.ndarray:
-        """Return the present time [N] of each environment."""
-        return self.clusters.state.arrays.x[:, CLOCK].copy()
+        """Return the present time [N] of each environment in whole mean gaps between arrivals.
+
+        Whole, because baselines that depend on time keep a mean for each.
+        """
+        return (self.clusters.state.arrays.x[:, CLOCK] / self.clusters.spec.mean_gap).astype(np.int64)
 
     def observe_as(self, representation: str) -> dict[str, np.ndarray]:
         """Return the present observations in another representation, for a heuristic to decide by."""
