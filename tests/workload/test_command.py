@@ -151,3 +151,33 @@ def test_load_of_a_generated_file_is_what_was_asked(tmp_path):
     assert run("generate", *flags, "--out", out) == 0
     jobs, _ = read_trace(out)
     assert np.nanmax(jobs.load()) == pytest.approx(0.9, rel=1e-9)
+
+
+@pytest.mark.parametrize("flags", [[], ["--window", "0,10"]])
+def test_a_record_is_not_written_over_by_its_own_conversion(log, capsys, flags):
+    assert run("convert", log, log, *flags) == 2
+    assert "is the file that is read" in capsys.readouterr().err
+    with open(log) as file:
+        assert file.read() == SWF
+
+
+@pytest.mark.parametrize(
+    ("capacity", "message"),
+    [
+        ("mem=5", "unknown resource 'mem'"),
+        ("cpu", "--capacity has 'cpu'; write cpu=AMOUNT"),
+        ("cpu=many", "--capacity has 'cpu=many'"),
+        ("cpu=nan", "--capacity has 'cpu=nan'"),
+        ("cpu=0", "--capacity has 'cpu=0'"),
+        ("cpu=inf", "a finite number above 0"),
+    ],
+)
+def test_a_wrong_capacity_is_named(log, capsys, capacity, message):
+    assert run("inspect", log, "--capacity", capacity) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_what_is_unknown_is_not_shown_as_a_number(log, capsys):
+    assert run("inspect", log, "--json") == 0
+    row = json.loads(capsys.readouterr().out)["rejected_rows"][0]
+    assert (row["reason"], row["detail"]) == ("runtime_unknown", "")

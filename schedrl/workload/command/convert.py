@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,13 @@ def add_flags(parser: Parser) -> None:
 
 
 def run(args: Any) -> int:
-    """Read, transform, write."""
+    """Read, transform, write.
+
+    Raises:
+        UserError: B is A: a record is never written over by a part of what it says.
+    """
+    if Path(args.out).exists() and Path(args.out).samefile(args.file):
+        raise UserError(f"{args.out} is the file that is read, which convert leaves as it is; name another")
     workload, rejected = read_given(args)
     workload, unfit = transformed(workload, args)
     write_trace(workload, args.out)

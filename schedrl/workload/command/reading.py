@@ -9,7 +9,6 @@ import numpy as np
 
 from schedrl.settings import Parser, UserError, one_of
 from schedrl.workload.readers import FORMATS, Rejected, read_trace
-from schedrl.workload.readers.csv import parse_map
 from schedrl.workload.types import Workload
 
 
@@ -44,11 +43,15 @@ def capacity_of(text: str, workload: Workload) -> np.ndarray:
     """Return [R] amounts from `cpu=256,memory=1024`; one that isn't named stays as it was."""
     names = [resource.name for resource in workload.resources]
     capacity = np.array(workload.capacity)
-    for name, value in parse_map(text).items():
+    for part in filter(str.strip, text.split(",")):
+        name, _, value = map(str.strip, part.partition("="))
+        place = names.index(one_of("resource", name, names))
         try:
-            capacity[names.index(one_of("resource", name, names))] = float(value)
+            capacity[place] = float(value)
         except ValueError:
-            raise UserError(f"--capacity has {name}={value}; {value!r} is no number") from None
+            capacity[place] = np.nan
+        if not 0 < capacity[place] < np.inf:
+            raise UserError(f"--capacity has {part.strip()!r}; write {name}=AMOUNT, a finite number above 0")
     return capacity
 
 
