@@ -129,3 +129,12 @@ REFUSED = [
 def test_refused(arguments, message):
     with pytest.raises(UserError, match=message):
         draw(**{"name": "poisson", **arguments})
+
+
+def test_jobs_too_rare_for_the_history_of_bursts_are_refused_and_rare_ones_are_not():
+    def bursty(load, num_jobs):
+        return generate(settings_of("bursty")(load=load), num_jobs, 0, "train")
+
+    with pytest.raises(UserError, match="too rare beside the bursts"):
+        bursty(1e-9, 10)
+    assert (bursty(1e-4, 20).arrival == bursty(1e-4, 2000).arrival[:20]).all()

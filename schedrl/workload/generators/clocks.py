@@ -11,6 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
+from schedrl.settings import UserError
+
 DAY = 86_400.0
 
 
@@ -62,6 +64,7 @@ class TwoStateClock:
     """
 
     BLOCK = 4096
+    MOST = 1 << 24
 
     def __init__(
         self, rng: np.random.Generator, rates: tuple[float, float], stays: tuple[float, float]
@@ -73,12 +76,24 @@ class TwoStateClock:
         self._even, self._real = np.zeros(1), np.zeros(1)
 
     def real(self, even: np.ndarray) -> np.ndarray:
-        """Read the time at which the history has had so many arrivals."""
-        while self._even[-1] <= even[-1]:
-            order = np.tile(self._order, self.BLOCK // 2)
+        """Read the time at which the history has had so many arrivals.
+
+        Raises:
+            UserError: the history would be too long to hold.
+        """
+        order = np.tile(self._order, self.BLOCK // 2)
+        evens, reals = [self._even], [self._real]
+        while evens[-1][-1] <= even[-1]:
+            if len(evens) * self.BLOCK > self.MOST:
+                raise UserError(
+                    f"the state changes more than {self.MOST:,} times until job {len(even):,}: jobs are too "
+                    "rare beside the bursts; raise load, arrival_rate or burst_interval, or draw fewer jobs"
+                )
             seconds = self._rng.standard_exponential(self.BLOCK) * self._stays[order]
-            self._real = np.append(self._real, self._real[-1] + np.cumsum(seconds))
-            self._even = np.append(self._even, self._even[-1] + np.cumsum(seconds * self._rates[order]))
+            reals.append(reals[-1][-1] + np.cumsum(seconds))
+            evens.append(evens[-1][-1] + np.cumsum(seconds * self._rates[order]))
+        if len(evens) > 1:
+            self._even, self._real = np.concatenate(evens), np.concatenate(reals)
         return np.interp(even, self._even, self._real)
 
     def history(self, until: float) -> tuple[np.ndarray, np.ndarray]:
