@@ -87,7 +87,8 @@ def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Worklo
     for name, reason, rule in rules:
         column = getattr(columns, name)
         if column is not None:
-            columns.reject(rule(column), reason, rejected, column)
+            shown = None if reason.endswith("_unknown") and column.ndim == 1 else column
+            columns.reject(rule(column), reason, rejected, shown)
     for name in ("estimate", "deadline", "recorded_start", "recorded_finish"):
         column = getattr(columns, name)
         if column is not None:
