@@ -6,6 +6,11 @@ leaves each run in results/ALGO/seed_S and writes `comparison_report.pdf`, `.htm
 runs get the same environment settings and the same budget of decisions; all policies and the tuned heuristics
 play the same test sequences. Ctrl-C saves; the same command goes on. See docs/comparing.md; the work is done
 in schedrl/launch/comparing and schedrl/evaluation/comparison_report.
+
+    python compare_algorithms.py --trace FILE --cluster FILE --policies sjf+best_fit,fifo+first_fit+easy
+
+replays a recorded trace on a cluster of machines under rules and trained models, without training and without
+TensorFlow. See docs/operators.md; the work is done in schedrl/launch/replay and schedrl/evaluation/cluster.
 """
 
 from __future__ import annotations
@@ -14,12 +19,16 @@ import importlib
 import sys
 
 from schedrl.launch.comparing.plan import read_plan
+from schedrl.launch.replay.request import is_replay, read_request
 from schedrl.settings import main_guard
 
 
 @main_guard
 def main(argv: list[str] | None = None) -> int:
     """Make a plan of the command line, then carry it out."""
+    if is_replay(argv):
+        request = read_request(argv)
+        return importlib.import_module("schedrl.launch.replay.carry_out").run(request)
     plan = read_plan(argv)
     # Imported late: reading a command line must not wait for NumPy, Numba or TensorFlow.
     return importlib.import_module("schedrl.launch.comparing.carry_out").run(plan)

@@ -32,6 +32,7 @@ __all__ = ["ALIASES", "GLOSSARY", "classes", "find", "presets"]
 OTHERS = {
     "launch": "schedrl.launch.settings:LaunchSettings",
     "compare": "schedrl.launch.comparing.settings:CompareSettings",
+    "replay": "schedrl.launch.replay.settings:ReplaySettings",
     "windows": "schedrl.evaluation.steady_state:Windows",
 }
 """Section -> class of the settings that belong to no environment or algorithm."""

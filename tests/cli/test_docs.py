@@ -26,6 +26,8 @@ from schedrl.evaluation.steady_state import Windows
 from schedrl.launch.comparing.plan import make_parser as comparison_parser
 from schedrl.launch.comparing.plan import read_plan as read_comparison
 from schedrl.launch.plan import make_parser, read_plan
+from schedrl.launch.replay import request as replay
+from schedrl.launch.replay.settings import ReplaySettings
 from schedrl.launch.settings import LaunchSettings
 from schedrl.launch.workload import guest_of
 from schedrl.settings import Parser, add_arguments, resolve
@@ -59,6 +61,13 @@ def evaluate(arguments):
         registry.find("heuristic", name)
 
 
+def compare(arguments):
+    if replay.is_replay(arguments):
+        resolve([ReplaySettings], replay.make_parser().parse_args(arguments))
+    else:
+        read_comparison(arguments)
+
+
 def script(path):
     return lambda arguments: load(path).make_parser().parse_args(arguments)
 
@@ -87,7 +96,7 @@ def ok(main):
 READERS = {
     "launcher.py": launch,
     "slow_down_cdf.py": evaluate,
-    "compare_algorithms.py": read_comparison,
+    "compare_algorithms.py": compare,
     "parameters.py": ok(parameters.main),
     "environment.py": ok(environment.main),
     "job_distribution.py": distribute,
@@ -147,6 +156,7 @@ def flags():
         parsers.append(make_parser([LaunchSettings, settings[0]], guest))
     parsers += [reproduce_deeprm.make_parser(), clairvoyant_optimum.make_parser()]
     parsers += [job_distribution.make_parser([command])[0] for command in job_distribution.COMMANDS]
+    parsers.append(replay.make_parser())
     for name in job_distribution.GENERATORS:
         parsers.append(job_distribution.make_parser(["generate", "--distribution", name])[0])
     for name, (settings_class, *_) in BENCHMARKS.items():

@@ -79,6 +79,8 @@ def measure(
     Returns:
         counts of jobs by what became of them; wait, turnaround, slowdown, bounded_slowdown, utilisation (by
         resource), queue, sla, fairness, starvation as tables of figures; makespan, throughput, restarts.
+        `while_arriving` has mean use and queue from the first to the last arrival: a span that is the same
+        for every policy, without the running down of the last long job.
     """
     unit, status = schedule.workload.time_unit, schedule.status
     tau, limit = in_unit(tau, unit), in_unit(wait_limit, unit)
@@ -106,6 +108,7 @@ def measure(
         "slowdown": spread(plain) | {"undefined": int(np.isnan(plain[done]).sum())},
         "bounded_slowdown": spread(values) | {"tau": tau, "mean_with_bounds": mean(bounds)},
         "utilisation": utilisation(schedule),
+        "while_arriving": while_arriving(schedule),
         "queue": _queue(schedule),
         "sla": sla(schedule),
         "fairness": _fairness(schedule, values),
@@ -118,15 +121,25 @@ def measure(
     }
 
 
-def utilisation(schedule: Schedule) -> dict[str, dict[str, float | None]]:
-    """Return resource -> mean, P50, P95, max over time of the share in use; None of what no machine has."""
+def utilisation(schedule: Schedule, until: float | None = None) -> dict[str, dict[str, float | None]]:
+    """Return resource -> mean, P50, P95, max over time of the share in use; None of what no machine has.
+
+    `until` is where the time ends that is looked at; None: with the run.
+    """
     used, total = timeline.usage(schedule), timeline.capacities(schedule).sum(0)
+    used = used if until is None else timeline.cut(used, until)
     return {
-        resource.name: over_time(
-            used.value[:, r] / (total[r] or np.nan), used.lasted if total[r] else np.zeros(1)
-        )
+        resource.name: over_time(used.value[:, r] / max(total[r], 1e-9), used.lasted * (total[r] > 0))
         for r, resource in enumerate(schedule.workload.resources)
     }
+
+
+def while_arriving(schedule: Schedule) -> dict[str, Any]:
+    """Return the mean use of each resource and the mean queue between first and last arrival."""
+    last = float(schedule.workload.arrival[-1])
+    shares = {name: found["mean"] for name, found in utilisation(schedule, last).items()}
+    waiting = timeline.cut(timeline.queue(schedule), last)
+    return {"utilisation": shares, "queue": over_time(waiting.value, waiting.lasted)["mean"]}
 
 
 def sla(schedule: Schedule) -> dict[str, Any]:

@@ -55,6 +55,13 @@ def held(schedule: Schedule) -> Held:
     return Held(job, placed.machine[kept], placed.devices[kept], schedule.start[job], stop[job])
 
 
+def cut(found: Steps, last: float) -> Steps:
+    """Return the values up to a moment."""
+    inside = found.time <= last
+    lasted = np.minimum(found.time[inside] + found.lasted[inside], last) - found.time[inside]
+    return Steps(found.time[inside], lasted, found.value[inside])
+
+
 def steps(time: np.ndarray, change: np.ndarray, first: float, last: float) -> Steps:
     """Add up changes at moments into values from `first` to `last`; changes at one moment make one step."""
     order = np.argsort(time, kind="stable")
@@ -127,3 +134,10 @@ def last_start(schedule: Schedule) -> float:
     """Return the moment from which on the cluster only runs down: nothing arrives or starts any more."""
     last = float(schedule.workload.arrival[-1])
     return max(last, float(np.nanmax(schedule.start))) if (~np.isnan(schedule.start)).any() else last
+
+
+def worth_seeing(schedule: Schedule) -> float:
+    """Return where a picture may end: a quarter of the time after the last start, or with the run."""
+    first, last = span(schedule)
+    until = first + 1.25 * (last_start(schedule) - first)
+    return min(until, last) if until > first else last

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import sys
 import textwrap
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from schedrl.evaluation import comparison_report
+from schedrl.evaluation.cluster.sequences import is_cluster
 from schedrl.evaluation.comparison_report import Failure, Result
-from schedrl.launch.comparing import reuse, training
+from schedrl.launch.comparing import on_cluster, reuse, training
 from schedrl.launch.comparing.budget import converted
 from schedrl.launch.comparing.measuring import measure
 from schedrl.launch.comparing.plan import ComparisonPlan
 from schedrl.launch.comparing.watching import Watch
 from schedrl.launch.interrupts import Interrupts
 from schedrl.launch.plan import Plan
+from schedrl.launch.speaker import Speaker
 from schedrl.launch.workload import described
 from schedrl.settings import UserError
 
@@ -28,7 +29,7 @@ def run(plan: ComparisonPlan) -> int:
     """Carry out the plan; return the exit code (1 where a run failed, whatever became of the others)."""
     say, facts = Speaker(), {}
     if plan.settings.num_episodes:
-        say("converting episodes to decisions: SJF plays validation sequences")
+        say("converting episodes to decisions")
         plan, facts["Budget rule"] = converted(plan)
     runs = plan.runs()
     states = reuse.states(runs, plan.settings.retrain)
@@ -42,23 +43,14 @@ def run(plan: ComparisonPlan) -> int:
             say(f"stopped; what was trained is kept, and the same command{again} goes on")
             return interrupts.exit_code
     done = [own for own in runs if own.folder not in failures]
-    if done:
+    if done and is_cluster(plan.environment):
+        on_cluster.report_on(plan, done, tuple(failures.values()), facts, say)
+    elif done:
         result = measure(plan, done, states, tuple(failures.values()), facts, say)
         write(result, plan.folder, say)
     for failure in failures.values():
         print(f"error: {failure.algorithm} seed {failure.seed} failed: {failure.error}", file=sys.stderr)
     return FAILED if failures else 0
-
-
-class Speaker:
-    """Says what happens next, with the seconds since the start."""
-
-    def __init__(self) -> None:
-        self._started = time.monotonic()
-
-    def __call__(self, text: str) -> None:
-        """Print one line."""
-        print(f"[{time.monotonic() - self._started:6.1f} s] {text}", flush=True)
 
 
 def announce(

@@ -1,0 +1,69 @@
+"""The per-job table of clusters, job_completion_time.csv: one line for each job of each policy."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from schedrl.evaluation.cluster.metrics import bounded_slowdowns
+from schedrl.sim.cluster.problem import REASONS
+from schedrl.sim.cluster.schedule import STATUS, Schedule
+
+COLUMNS = (
+    "policy", "sequence", "job_id", "user", "priority", "arrival_time", "start_time", "finish_time", "wait",
+    "duration", "bounded_slowdown", "status", "reason", "restarts", "instances", "machines",
+)  # fmt: skip
+
+
+class JobsFile:
+    """Writes schedules one after another, so that only one is held at a time.
+
+    Args:
+        path: of the CSV.
+        tau: of the bounded slowdown, in the workloads' unit of time.
+    """
+
+    def __init__(self, path: str | Path, tau: float) -> None:
+        self._tau = tau
+        self._file = open(path, "w", newline="", encoding="utf-8")  # noqa: SIM115 (closed by __exit__)
+        self._writer = csv.writer(self._file, lineterminator="\n")
+        self._writer.writerow(COLUMNS)
+
+    def __enter__(self) -> JobsFile:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._file.close()
+
+    def add(self, policy: str, schedule: Schedule, sequence: int = 0) -> None:
+        """Write a line for each job; what is not known is empty, between machines stand semicolons."""
+        jobs, placed = schedule.workload, schedule.placed
+        names = list(map(str, schedule.machines.name))
+        where = [
+            ";".join(names[m] for m in placed.machine[first:last].tolist() if m >= 0)
+            for first, last in zip(placed.offset[:-1].tolist(), placed.offset[1:].tolist(), strict=True)
+        ]
+        columns = [
+            jobs.id.tolist(),
+            np.asarray(jobs.user).tolist(),
+            _texts(jobs.priority),
+            _texts(jobs.arrival),
+            _texts(schedule.start),
+            _texts(schedule.finish),
+            _texts(schedule.start - jobs.arrival),
+            _texts(jobs.duration),
+            _texts(bounded_slowdowns(schedule, self._tau)),
+            [STATUS[code] for code in schedule.status.tolist()],
+            [REASONS[code] for code in schedule.reject_reason.tolist()],
+            schedule.restarts.tolist(),
+            np.asarray(jobs.instances).tolist(),
+            where,
+        ]
+        self._writer.writerows((policy, sequence, *row) for row in zip(*columns, strict=True))
+
+
+def _texts(values: Any) -> list[str]:
+    return [f"{value:.10g}" if value == value else "" for value in np.asarray(values).tolist()]

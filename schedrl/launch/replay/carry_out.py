@@ -1,0 +1,106 @@
+"""A replay from its files to its report: every policy in turn, one schedule held at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from schedrl.evaluation.cluster import plots, report
+from schedrl.evaluation.cluster.jobs_csv import JobsFile
+from schedrl.evaluation.cluster.metrics import in_unit
+from schedrl.evaluation.cluster.replay import Entry, Replay, entry
+from schedrl.launch.replay.data import Data, load_data
+from schedrl.launch.replay.request import Request
+from schedrl.launch.speaker import Speaker
+from schedrl.settings import UserError
+from schedrl.sim.cluster.schedule import Schedule
+
+MOST_LINES = 1_000_000
+"""Lines of the per-job table that are written unasked."""
+
+
+def run(request: Request) -> int:
+    """Carry out the replay; return the exit code."""
+    say = Speaker()
+    data = load_data(request.settings, request.reading)
+    for line in data.facts:
+        say(line)
+    try:
+        request.folder.mkdir(parents=True, exist_ok=True)
+        entries, small = _play_all(request, data, say)
+        replay = Replay(tuple(entries), request.settings.seed)
+        say("comparing and drawing")
+        facts = (*data.facts, f"To make this page again: {request.command}")
+        title = f"{Path(request.settings.trace).name} on {len(data.machines):,} machines"
+        origin = report.Origin(title, facts, data.workload.time_unit)
+        paths = report.write(replay, request.folder, origin, small)
+    except OSError as error:
+        raise UserError(
+            f"can't write to {request.folder}: {error.strerror}; choose another --output_dir"
+        ) from None
+    print()
+    report.print_report(replay, data.workload.time_unit)
+    jobs = request.folder / report.JOBS
+    say("wrote " + ", ".join(map(str, [*paths, *([jobs] if jobs.exists() else [])])))
+    return 0
+
+
+def _play_all(request: Request, data: Data, say: Speaker) -> tuple[list[Entry], Schedule | None]:
+    """Play every policy; also return the schedule of the best one, where a Gantt chart can show it."""
+    settings, entries = request.settings, []
+    best, small = float("inf"), None
+    with _jobs_file(request, data, say) as add:
+        play = _player(request, data, say)
+        for number, name in enumerate(request.rules, 1):
+            schedule, seconds = play(name)
+            found = entry(
+                name,
+                schedule,
+                seconds,
+                learned=name in request.models,
+                tau=settings.tau,
+                wait_limit=settings.wait_limit,
+            )
+            entries.append(found)
+            add(name, schedule)
+            mean = found.measures["bounded_slowdown"]["mean_with_bounds"]
+            say(f"{number}/{len(request.rules)} {name}: mean bounded slowdown {mean:.4g}, {seconds:.2f} s")
+            if mean < best and plots.fits_gantt(schedule):
+                best, small = mean, schedule
+    return entries, small
+
+
+def _player(request: Request, data: Data, say: Speaker) -> Callable[[str], tuple[Schedule, float]]:
+    """Return what plays a policy by name; the compiled simulator is made ready first."""
+    from schedrl.sim.cluster.run import simulate  # late: it needs Numba
+
+    say("making the simulator ready (the first time after an installation it is compiled: a minute or so)")
+    window = request.settings.visible_jobs
+    simulate(data.workload.take(slice(0, 1)), data.machines, window=window)
+
+    def play(name: str) -> tuple[Schedule, float]:
+        if name in request.models:
+            raise UserError(f"{name}: trained models can't replay a trace yet")
+        started = time.perf_counter()
+        schedule = simulate(data.workload, data.machines, name, window=window)
+        return schedule, time.perf_counter() - started
+
+    return play
+
+
+@contextlib.contextmanager
+def _jobs_file(request: Request, data: Data, say: Speaker) -> Iterator[Callable[[str, Schedule], None]]:
+    """Give what writes a schedule's jobs, or does nothing where the table would be too long."""
+    lines = len(data.workload) * len(request.rules)
+    path = request.folder / report.JOBS
+    asked = request.settings.jobs_csv
+    if asked is False or (asked is None and lines > MOST_LINES):
+        if asked is None:
+            say(f"no per-job table: it would have {lines:,} lines; --jobs_csv True writes it all the same")
+        path.unlink(missing_ok=True)  # of a run before
+        yield lambda name, schedule: None
+        return
+    with JobsFile(path, in_unit(request.settings.tau, data.workload.time_unit)) as file:
+        yield file.add

@@ -1,0 +1,129 @@
+"""The files of a replay: jobs, machines, the load that is asked for, jobs that can never run."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from schedrl.launch.replay.load import at_load, load_lines
+from schedrl.launch.replay.settings import ReplaySettings
+from schedrl.settings import UserError
+from schedrl.sim.cluster.problem import REASONS, prepare
+from schedrl.workload.cluster_file import read_cluster
+from schedrl.workload.command.reading import read_given, rejected_lines
+from schedrl.workload.machines import Machines
+from schedrl.workload.types import Workload
+
+SHOWN = 3
+"""Jobs that are named for each reason."""
+
+
+class Data(NamedTuple):
+    """What is replayed."""
+
+    workload: Workload
+    machines: Machines
+    facts: tuple[str, ...]
+    """Sentences about both, for the terminal and the report."""
+
+
+def load_data(settings: ReplaySettings, reading: argparse.Namespace) -> Data:
+    """Read both files and scale the arrivals.
+
+    Raises:
+        UserError: a file that can't be used, or jobs of which none can ever run on these machines.
+    """
+    machines = read_cluster(settings.cluster) if settings.cluster else None
+    workload, rejected = read_given(reading)
+    lines = [f"{len(workload):,} jobs of {settings.trace}", *rejected_lines(rejected, SHOWN)]
+    if machines is None:
+        machines = as_one_machine(workload)
+    if settings.num_machines is not None:
+        machines = thinned(machines, settings.num_machines)
+    lines += [_described(machines), *_other_units(workload, machines)]
+    reject = prepare(workload, machines).reject
+    lines += unfit_lines(workload, reject)
+    fitting = workload.take(reject == 0) if reject.any() else workload
+    capacity = _totals(workload, machines)
+    if settings.load is not None:
+        workload = at_load(workload, fitting, settings.load, capacity)
+        fitting = workload.take(reject == 0) if reject.any() else workload
+    lines += [*load_lines(fitting, capacity, settings.load, len(machines))]
+    return Data(workload, machines, tuple(lines))
+
+
+def thinned(machines: Machines, count: int) -> Machines:
+    """Return so many of the machines, evenly spread over the list.
+
+    Raises:
+        UserError: there are fewer.
+    """
+    if count > len(machines):
+        raise UserError(f"num_machines is {count}; the cluster has {len(machines)}")
+    kept = np.arange(count) * len(machines) // count
+    return Machines(machines.name[kept], machines.capacity[kept], machines.resources, machines.model[kept])
+
+
+def as_one_machine(workload: Workload) -> Machines:
+    """Return the cluster that a trace states the capacity of, as one machine.
+
+    Raises:
+        UserError: it states none, or not of every resource.
+    """
+    capacity = np.asarray(workload.capacity)
+    missing = [resource.name for resource, c in zip(workload.resources, capacity, strict=True) if np.isnan(c)]
+    if missing:
+        raise UserError(
+            f"no --cluster, and the trace states no capacity of {', '.join(missing)}; give --cluster FILE, "
+            f"or --capacity {missing[0]}=... for one machine"
+        )
+    text = np.array(["cluster"], object), np.array([""], object)
+    return Machines(text[0], capacity[None].copy(), workload.resources, text[1])
+
+
+def unfit_lines(workload: Workload, reject: np.ndarray) -> Iterator[str]:
+    """Yield what is said of jobs that can never run: how many, why, the first ones.
+
+    Raises:
+        UserError: that is all of them.
+    """
+    counts = np.bincount(reject, minlength=len(REASONS))
+    reasons = [f"{counts[code]:,} x {REASONS[code]}" for code in range(1, len(REASONS)) if counts[code]]
+    if not counts[0]:
+        raise UserError(f"no job of the trace can ever run on these machines: {'; '.join(reasons)}")
+    if reasons:
+        yield f"{int(counts[1:].sum()):,} jobs can never run here and are rejected: {'; '.join(reasons)}"
+    for code in range(1, len(REASONS)):
+        for job in np.flatnonzero(reject == code)[:SHOWN]:
+            demand = ", ".join(
+                f"{amount:g} {resource.name}"
+                for amount, resource in zip(workload.demand[job], workload.resources, strict=True)
+                if amount
+            )
+            times = int(np.asarray(workload.instances)[job])
+            yield f"  job {workload.id[job]}: {times} x ({demand}): {REASONS[code]}"
+
+
+def _totals(workload: Workload, machines: Machines) -> np.ndarray:
+    """Return what the machines have of each of the workload's resources; unknown of others."""
+    total = dict(zip((r.name for r in machines.resources), machines.capacity.sum(0), strict=True))
+    amounts = [total.get(resource.name, 0.0) for resource in workload.resources]
+    return np.array([amount if amount > 0 else np.nan for amount in amounts])
+
+
+def _described(machines: Machines) -> str:
+    amounts = ", ".join(
+        f"{total:,.6g} {resource.name} [{resource.unit}]"
+        for resource, total in zip(machines.resources, machines.capacity.sum(0), strict=True)
+    )
+    return f"{len(machines):,} machine{'s' if len(machines) > 1 else ''} with {amounts}"
+
+
+def _other_units(workload: Workload, machines: Machines) -> Iterator[str]:
+    units = {resource.name: resource.unit for resource in machines.resources}
+    for name, unit in workload.resources:
+        if units.get(name, unit).lower() != unit.lower():
+            yield f"note: {name} is in {unit} in the trace, in {units[name]} in the cluster; taken as equal"

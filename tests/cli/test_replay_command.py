@@ -1,0 +1,210 @@
+"""`compare_algorithms.py --trace F --cluster F --policies ...`: the operator's command."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from fences import ROOT
+
+import compare_algorithms
+import job_distribution
+from schedrl.evaluation.cluster import plots, report
+from schedrl.launch.replay.request import is_replay, read_request
+from schedrl.launch.replay.settings import DOZEN
+from schedrl.sim.cluster.rule import DISCIPLINES
+from schedrl.workload import Workload
+from schedrl.workload.writers import write_trace
+
+CLUSTER = "name,count,cpu,memory,gpu\nserver,4,8,32,2\n"
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cluster.csv").write_text(CLUSTER)
+    flags = "generate --distribution bursty --load 0.9 --num_jobs 300 --out jobs.csv"
+    assert job_distribution.main(flags.split()) == 0
+    return tmp_path
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Pictures have tests of their own."""
+    monkeypatch.setattr(plots, "save", lambda path, *_: (path.write_bytes(b""), path)[1])
+    monkeypatch.setattr(report, "write_html", lambda path, *_: path.write_text("page"))
+
+
+def replay(*words):
+    base = ["--trace", "jobs.csv", "--cluster", "cluster.csv", "--output_dir", "out"]
+    return compare_algorithms.main([*base, *map(str, words)])
+
+
+def rows(folder):
+    return list(csv.DictReader((folder / "out" / report.CSV).open(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(
+    ("line", "asked"),
+    [
+        ("--trace a --cluster b", True),
+        ("--trace a --policies sjf", True),
+        ("--cluster=b --trace a", True),
+        ("--trace a", False),
+        ("--env simple_cluster --cluster b", False),
+        ("--algorithms PPO --cluster b", False),
+    ],
+)
+def test_which_command_lines_are_replays(line, asked):
+    assert is_replay(line.split()) is asked
+
+
+@pytest.mark.skipif("easy" not in DISCIPLINES, reason="rules that are not here yet")
+def test_one_command_compares_a_dozen_heuristics_and_draws_the_heat_map(here, capsys):
+    assert replay() == 0
+    assert len(DOZEN) == len(set(DOZEN)) == 12
+    assert len(rows(here)) == 12
+    names = {path.name for path in (here / "out").iterdir()}
+    assert names == {
+        report.HTML, report.CSV, report.JSON, report.HEAT, report.CDF, report.GANTT, report.JOBS,
+    }  # fmt: skip
+    out = capsys.readouterr().out
+    assert "12/12 hold" in out
+    assert "4 machines with 32 cpu [cores]" in out
+
+
+def test_load_scales_arrivals_and_the_first_policy_is_the_measure(here, quick, capsys):
+    assert replay("--policies", "fifo+strict,sjf+best_fit", "--load", 1.2) == 0
+    out = capsys.readouterr().out
+    assert "cpu 120.0%" in out
+    assert [row["policy"] for row in rows(here)] == ["fifo+first_fit+strict", "sjf+best_fit+skip"]
+    assert "against" in out
+
+
+def test_jobs_that_never_fit_are_listed_and_counted(here, quick, capsys):
+    workload = Workload(
+        [0.0, 1, 2, 3],
+        [5.0, 5, 5, 5],
+        [[1.0, 1, 0], [9, 1, 0], [1, 1, 1.5], [8, 32, 2]],
+        resources=["cpu", "memory", "gpu"],
+        time_unit="s",
+        instances=[1, 1, 1, 5],
+    )
+    write_trace(workload, "jobs.csv")
+    assert replay("--policies", "fifo") == 0
+    out = capsys.readouterr().out
+    assert "3 jobs can never run here and are rejected" in out
+    assert "job 1: 1 x (9 cpu, 1 memory): one instance is larger than every machine" in out
+    assert rows(here)[0]["rejected"] == "3"
+    table = list(csv.DictReader((here / "out" / report.JOBS).open(encoding="utf-8")))
+    assert [row["status"] for row in table] == ["finished", "rejected", "rejected", "rejected"]
+
+
+def test_a_load_counts_only_jobs_that_can_run(here, quick, capsys):
+    workload = Workload(
+        np.arange(10.0), np.full(10, 4.0), [[1.0]] * 9 + [[1000.0]], resources=["cpu"], time_unit="s"
+    )
+    write_trace(workload, "jobs.csv")
+    assert replay("--policies", "fifo", "--load", 0.5) == 0
+    assert "load: cpu 50.0%" in capsys.readouterr().out
+
+
+def test_an_idle_cluster_says_that_it_cannot_tell_and_what_to_give(here, quick, capsys):
+    assert replay("--policies", "fifo,sjf", "--load", 0.001) == 0
+    out = capsys.readouterr().out
+    assert "hardly a queue. For a queue: --load" in out
+    assert "can't tell policies apart" in out
+    suggested = out.split("For a queue: --load ")[1].split()[0]
+    assert replay("--policies", "fifo,sjf", "--load", suggested) == 0
+    assert "can't tell policies apart" not in capsys.readouterr().out
+
+
+def test_without_a_cluster_the_trace_is_run_on_its_own_capacity(here, quick, capsys):
+    assert compare_algorithms.main(["--trace", "jobs.csv", "--policies", "fifo", "--output_dir", "out"]) == 0
+    assert "1 machine with 40 cpu" in capsys.readouterr().out
+
+
+def test_the_per_job_table_can_be_left_out(here, quick):
+    assert replay("--policies", "fifo", "--jobs_csv", "True") == 0
+    assert (here / "out" / report.JOBS).exists()
+    assert replay("--policies", "fifo", "--jobs_csv", "False") == 0
+    assert not (here / "out" / report.JOBS).exists()
+
+
+def test_a_part_of_the_machines(here, quick, capsys):
+    assert replay("--policies", "fifo", "--num_machines", 2) == 0
+    assert "2 machines with 16 cpu" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["--policies", "sfj+best_fit"], "sjf"),
+        (["--policies", "models/none"], "holds no trained model"),
+        (["--policies", "sjf+fifo"], "two of one kind"),
+        (["--policies", "fifo", "--load", "0"], "load is 0"),
+        (["--policies", "fifo", "--num_machines", "9"], "the cluster has 4"),
+        (["--policies", "fifo", "--algorithms", "PPO"], "--algorithms is for training"),
+        (["--policies", "fifo", "--cluster", "no.toml"], "no.toml"),
+        (["--policies", "fifo", "--trace", "no.csv"], "no.csv"),
+        (["--policies", "fifo", "--tau", "0"], "tau is 0"),
+        (["--policies", "fifo", "--output_dir", "jobs.csv"], "is a file"),
+    ],
+)
+def test_bad_input_ends_with_2_and_leaves_nothing(here, capsys, words, part):
+    assert replay(*words) == 2
+    assert part in capsys.readouterr().err
+    assert not (here / "out").exists()
+
+
+def test_jobs_of_which_none_fits_are_an_error(here, capsys):
+    (here / "cluster.csv").write_text("name,cpu\nsmall,8\n")
+    assert replay("--policies", "fifo") == 2
+    error = capsys.readouterr().err
+    assert "no job of the trace can ever run" in error
+    assert "asks for a resource that no machine has" in error
+
+
+def test_help_is_there_at_once_and_nothing_needs_tensorflow(here):
+    code = (
+        "import sys, compare_algorithms as c\n"
+        "try: c.main(['--trace', 'a', '--cluster', 'b', '--help'])\n"
+        "except SystemExit: pass\n"
+        "assert not {'tensorflow', 'numba', 'pandas'} & set(sys.modules), sys.modules.keys()\n"
+        "c.main('--trace jobs.csv --cluster cluster.csv --policies fifo --output_dir out'.split())\n"
+        "assert 'tensorflow' not in sys.modules\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "--policies" in done.stdout
+
+
+def test_ten_minutes_with_openb(shared_dir, tmp_path, quick, capsys):
+    traces = shared_dir / "traces"
+    words = ["--trace", traces / "openb_pod_list_default.first1000.csv"]
+    words += ["--cluster", traces / "openb_node_list_gpu_node.csv", "--output_dir", tmp_path]
+    words += ["--policies", "fifo,sjf+best_fit", "--load"]
+    assert compare_algorithms.main([str(word) for word in (*words, 1.0)]) == 0
+    out = capsys.readouterr().out
+    assert "1,213 machines" in out
+    assert "can't tell policies apart" in out
+    flags = out.split("it fills a part of it: ")[1].split("\n")[0].split()
+    assert compare_algorithms.main([str(word) for word in (*words, 1.0, *flags)]) == 0
+    found = json.loads((tmp_path / report.JSON).read_text(encoding="utf-8"))
+    means = [row["mean"] for row in found["rows"]]
+    assert means[1] < means[0]
+    assert not any("can't tell" in line for line in found["warnings"])
+
+
+def test_the_order_of_policies_is_kept_and_repeats_are_dropped(here):
+    words = ["--trace", "jobs.csv", "--policies", "sjf,first_fit+sjf,fifo"]
+    assert read_request(words).rules == ("sjf+first_fit+skip", "fifo+first_fit+skip")
