@@ -8,13 +8,15 @@ there already (training ends with one), to a new folder `eval`, `eval_2`, ... in
 see schedrl/evaluation. Settings of the environment (`--arrival_rate 0.38`, `--idle_limit none`) are laid over
 those of the training run; so are another workload (`--workload bursty --load 0.9`) or a trace
 (`--trace FILE`). `--steady_state`, or termination `continuing`, evaluates in windows while arrivals never
-stop. Reads `policy.npz`, so TensorFlow is not needed.
+stop. A model of simple_cluster is compared with rules (`--baselines sjf+best_fit+easy,...`), and there are a
+Gantt chart and `evaluation.json` too. Reads `policy.npz`, so TensorFlow is not needed.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -51,7 +53,7 @@ def make_parser(env: str, guest: Guest | None = None) -> Parser:
     add = parser.add_argument
     switch: dict[str, Any] = {"nargs": "?", "const": True, "default": False, "type": _switch, "metavar": "X"}
     add("--model_dir", required=True, metavar="DIR", help="folder of the training run")
-    add("--env", default="deeprm", help=f"one of: {', '.join(registry.names('environment'))}")
+    add("--env", default=env, help=f"one of: {', '.join(registry.names('environment'))} (default: the run's)")
     count, seed = whole_number(1), whole_number(0)
     add("--num_eval_episodes", type=count, metavar="N", help=f"job sequences to play (default {EPISODES})")
     where = "the model's folder, or a new folder eval, eval_2, ... in it where a report is there already"
@@ -70,19 +72,23 @@ def make_parser(env: str, guest: Guest | None = None) -> Parser:
 @main_guard
 def main(argv: list[str] | None = None) -> int:
     """Evaluate the model, write the files, print the tables."""
-    first = peek(argv, env="deeprm", model_dir="")
-    env = registry.find("environment", first.env)
+    first = peek(argv, env="", model_dir="")
+    env = registry.find("environment", first.env or environment_of(first.model_dir))
     guest = _guest(argv, env, first.model_dir)
     args = make_parser(env, guest).parse_args(argv)
-    baselines = _names(args.baselines)
+    on_cluster = env == "simple_cluster"
+    baselines = [] if on_cluster else _names(args.baselines)
     folder = check_folder_writable(args.output_dir or _free_folder(Path(args.model_dir)))
 
+    from schedrl.evaluation.cluster.sequences import is_cluster
     from schedrl.learning.numpy_policy import load_policy
 
     policy, run = load_policy(args.model_dir)
     settings, windows = _settings(args, env, run, policy, guest)
     for line in described(settings):
         print(line, flush=True)
+    if is_cluster(settings):
+        return _on_cluster(args, run.get("algo", "policy"), policy, settings, folder)
     evaluation = _evaluate(args, {run.get("algo", "policy"): policy}, settings, baselines, windows)
 
     from schedrl.evaluation.report import write_report
@@ -93,6 +99,38 @@ def main(argv: list[str] | None = None) -> int:
         raise UserError(f"can't write to {folder}: {error.strerror}; choose another --output_dir") from None
     print("\nwrote " + ", ".join(map(str, paths)))
     return 0
+
+
+def _on_cluster(args: argparse.Namespace, algo: str, policy: Any, settings: Any, folder: Path) -> int:
+    """Do the same on many machines, against rules such as sjf+best_fit+easy."""
+    from schedrl.evaluation.cluster import sequences
+    from schedrl.launch.cluster_evaluation import evaluate_into
+
+    asked = [name for name in args.baselines.split(",") if name.strip()]
+    names = sequences.standard_rules() if args.baselines == BASELINES else sequences.known_rules(asked)
+    try:
+        replay, paths, _ = evaluate_into(
+            folder,
+            {algo: policy},
+            settings,
+            count=args.num_eval_episodes or EPISODES,
+            seed=args.seed,
+            rules={name: {} for name in names},
+            say=lambda line: print(line, file=sys.stderr, flush=True),
+        )
+    except OSError as error:
+        raise UserError(f"can't write to {folder}: {error.strerror}; choose another --output_dir") from None
+    print("\n" + sequences.conclusion(replay, f"{algo} (greedy)"))
+    print("\nwrote " + ", ".join(map(str, paths)))
+    return 0
+
+
+def environment_of(model_dir: str) -> str:
+    """Return the environment that the run in a folder was trained on, deeprm where that isn't known."""
+    try:
+        return json.loads((Path(model_dir) / "run.json").read_bytes())["env"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return "deeprm"
 
 
 def _free_folder(model: Path) -> Path:
@@ -130,7 +168,11 @@ def _settings(args: argparse.Namespace, env: str, run: dict[str, Any], policy: A
     given = filled(trained, resolved.changes(cls))
     settings = trained.replace(**given)
     _refuse_changed_data(settings, run)
-    steady = args.steady_state or settings.termination == "continuing"
+    from schedrl.evaluation.cluster.sequences import is_cluster
+
+    if is_cluster(settings) and (args.steady_state or args.legacy_floor):
+        raise UserError("--steady_state and --legacy_floor are for deeprm; use --termination continuing")
+    steady = args.steady_state or (settings.termination == "continuing" and not is_cluster(settings))
     _refuse_without_effect(args, resolved.given[cls], set(resolved.given[Windows]) - set(cls.kinds()), steady)
     windows = resolved[Windows] if steady else None
     settings = continuing(settings, windows) if windows else settings
@@ -172,8 +214,9 @@ def _check_shapes(env: str, settings: Any, policy: Any, changes: list[str], wind
     """Raise `UserError` unless the model reads and decides what the environment shows and asks."""
     asked = registry.get("environment", env)(settings.replace(representation=policy.representation))
     shapes = {name: space.shape for name, space in asked.observation_space.items() if name in policy.leaves}
-    shapes["actions"] = (int(asked.action_space.n),)
-    trained = {name: shape for name, (shape, _) in policy.leaves.items()} | {"actions": (policy.num_actions,)}
+    trained = {name: shape for name, (shape, _) in policy.leaves.items()}
+    if hasattr(asked.action_space, "n"):
+        shapes["actions"], trained["actions"] = (int(asked.action_space.n),), (policy.num_actions,)
     for name, shape in trained.items():
         if shapes.get(name) != shape:
             given = ", ".join(f"--{change}" for change in changes)

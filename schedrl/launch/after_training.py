@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from schedrl.evaluation import Evaluation, evaluate, steady_state
+from schedrl.evaluation.cluster.replay import Replay
+from schedrl.evaluation.cluster.sequences import conclusion, is_cluster
 from schedrl.evaluation.comparison import Comparison
 from schedrl.evaluation.report import write_report
 from schedrl.evaluation.steady_state import Windows
@@ -18,8 +20,10 @@ SEQUENCES_PER_WINDOW = 10  # a steady-state window costs as much as some ten epi
 
 def evaluate_and_draw(
     plan: Plan, policy: Any, heuristics: Mapping[str, Any], say: Callable[[str], None]
-) -> Evaluation:
+) -> Evaluation | Replay:
     """Play the policy, greedy and sampled, and the heuristics on test sequences; print, draw, conclude."""
+    if is_cluster(plan.environment):
+        return _on_cluster(plan, policy, heuristics, say)
     options: dict[str, Any] = {"baselines": heuristics, "seed": SEED, "progress": say}
     policies, count = {plan.launch.algo: policy}, plan.launch.num_eval_episodes
     if plan.environment.termination == "continuing":
@@ -39,6 +43,19 @@ def evaluate_and_draw(
     print("\n" + verdict(evaluation, plan.launch.algo) + "\n")
     say("wrote " + ", ".join(map(str, paths)))
     return evaluation
+
+
+def _on_cluster(plan: Plan, policy: Any, rules: Mapping[str, Any], say: Callable[[str], None]) -> Replay:
+    """Do the same on many machines."""
+    from schedrl.launch.cluster_evaluation import evaluate_into, num_sequences
+
+    assert plan.folder is not None
+    algo, count = plan.launch.algo, num_sequences(plan.launch.num_eval_episodes)
+    options: dict[str, Any] = {"count": count, "seed": SEED, "rules": rules, "say": say}
+    replay, paths, _ = evaluate_into(plan.folder, {algo: policy}, plan.environment, **options)
+    print("\n" + conclusion(replay, f"{algo} (greedy)") + "\n")
+    say("wrote " + ", ".join(map(str, paths)))
+    return replay
 
 
 def verdict(evaluation: Evaluation, algo: str) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from schedrl import registry
+from schedrl.evaluation.cluster.sequences import is_cluster
 from schedrl.evaluation.evaluate import BASELINES
 from schedrl.evaluation.evaluate import RULE as RULE_MODE
 
@@ -23,6 +24,7 @@ SHOWN = ("sjf", "tetris", "sjf_hold")
 """Those that a learning curve is always shown against."""
 IDLING = ("tsl", "defer")
 """Shown only where the agent may idle too; the bare Packer is hopeless."""
+SHOWN_ON_CLUSTER = ("fifo+first_fit+skip", "sjf+best_fit+skip", "sjf+best_fit+easy")
 
 
 class Yardsticks:
@@ -48,16 +50,21 @@ class Yardsticks:
         """Return name -> mean over validation sequences of their mean slowdown, once known; else nothing."""
         if self._found is None and self._child.poll() is not None:
             self._read()
-        shown = SHOWN + (IDLING if self._environment.idle_limit != 0 else ())
-        return {name: found["mean"] for name, found in (self._found or {}).items() if name in shown}
+        found = self._found or {}
+        shown = (
+            SHOWN + (IDLING if getattr(self._environment, "idle_limit", 0) != 0 else ()) + SHOWN_ON_CLUSTER
+        )
+        return {name: of["mean"] for name, of in found.items() if name in shown}
 
     def heuristics(self) -> dict[str, Any]:
-        """Return name -> tuned heuristic."""
+        """Return name -> tuned heuristic; on a cluster, rule -> its numbers."""
         from schedrl import heuristics
 
         if self._found is None:
             self._child.wait()
             self._read()
+        if is_cluster(self._environment):
+            return {name: found["numbers"] for name, found in (self._found or {}).items()}
         return {name: heuristics.get(name, **found["numbers"]) for name, found in (self._found or {}).items()}
 
     def close(self) -> None:
@@ -81,6 +88,10 @@ def search(environment: Any) -> dict[str, dict[str, Any]]:
     from schedrl.evaluation.steady_state import BASELINES as STEADY
     from schedrl.evaluation.steady_state import Windows, continuing
 
+    if is_cluster(environment):
+        from schedrl.launch import cluster_evaluation
+
+        return cluster_evaluation.search(environment, SEED)
     window: tuple[int, int] | None = None
     names: tuple[str, ...] = BASELINES
     if environment.termination == "continuing":

@@ -9,6 +9,7 @@
 | `one_run` | one run, in a process of its own |
 | `watching` | which runs train, how fast, how long still |
 | `carry_out` | the plan from training to the report |
+| `on_cluster` | measuring and reporting where there are many machines |
 
 The report itself is in `schedrl.evaluation.comparison_report`.
 """

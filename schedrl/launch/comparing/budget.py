@@ -17,10 +17,15 @@ def converted(plan: ComparisonPlan) -> tuple[ComparisonPlan, str]:
     given that many episodes of its own, one that plays long episodes would get a larger budget.
     """
     from schedrl import heuristics
+    from schedrl.evaluation.cluster.sequences import is_cluster
     from schedrl.evaluation.evaluate import sequences_of
 
     episodes = plan.settings.num_episodes
     assert episodes is not None
+    if is_cluster(plan.environment):
+        decisions = episodes * plan.environment.num_jobs
+        rule = f"{episodes:,} episodes count as {decisions:,} decisions: one for each job of an episode"
+        return plan.with_budget(decisions), rule
     sequences = sequences_of(plan.environment, SEQUENCES, SEED, "validation")
     outcome = heuristics.get("sjf").run(plan.environment, sequences, SEED)
     each = float(outcome.decisions.mean())

@@ -184,6 +184,10 @@ def _checked(argv: list[str], classes: Iterable[type[Settings]], guest: Guest | 
 
 def _baselines(settings: CompareSettings, environment: Any, asked: bool) -> tuple[str, ...]:
     """Return our names of the heuristics that can play."""
+    if settings.env == "simple_cluster":
+        from schedrl.evaluation.cluster.sequences import known_rules, standard_rules  # late: NumPy, Numba
+
+        return known_rules(settings.baselines) if asked else standard_rules()
     names = tuple(dict.fromkeys(registry.find("heuristic", name) for name in settings.baselines))
     if environment.termination != "continuing" or "defer" not in names:
         return names

@@ -29,9 +29,10 @@ class CompareSettings(Settings):
     num_jobs: int | None = None
     """Runs at a time. None: that of a surrounding joblib.parallel_config, else one for each free core."""
     num_eval_episodes: int = 2000
-    """Test sequences (a tenth as many windows in steady state)."""
+    """Test sequences (a tenth as many windows in steady state, and on simple_cluster)."""
     baselines: tuple[str, ...] = ("sjf", "packer", "tetris", "sjf_hold", "tsl", "defer")
-    """Heuristics to compare with; their numbers are tuned on validation sequences."""
+    """Heuristics to compare with; their numbers are tuned on validation sequences. On simple_cluster rules
+    such as sjf+best_fit+easy, half a dozen unless given."""
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
