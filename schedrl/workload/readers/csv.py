@@ -143,10 +143,13 @@ def parse_map(text: str) -> dict[str, str]:
     """Read `arrival=submit_time[ms],cpu=cores`.
 
     Raises:
-        UserError: a part without "=".
+        UserError: a part without "=", or a field twice.
     """
     parts = [part.partition("=") for part in text.split(",") if part.strip()]
-    for key, sign, column in parts:
+    fields = [_field(key.strip()) or key.strip() for key, _, _ in parts]
+    for field, (key, sign, column) in zip(fields, parts, strict=True):
+        if fields.count(field) > 1:
+            raise UserError(f"map names a column for {field} twice; keep one of them")
         if not sign or not key.strip() or not column.strip():
             raise UserError(f"map has {key + sign + column!r}; write field=column,field=column[unit]")
     return {key.strip(): column.strip() for key, _, column in parts}
@@ -171,6 +174,11 @@ def _mapping(header: list[str], given: Mapping[str, str] | str | None, source: S
         needed.append("a resource (cpu, memory, gpu, ...)")
     if absent or needed:
         needed += [f"the columns {', '.join(absent)} of the map"] if absent else []
+        other = next((sign for sign in ";\t|" if len(header) == 1 and header[0].find(sign) > 0), "")
+        if other:
+            raise UserError(
+                f"{source.path} has columns parted by {other!r}; save it with commas (no jobs were read)"
+            )
         raise UserError(
             f"{source.path} has the columns {', '.join(header)}; needed: {', '.join(needed)}. Name them "
             "by a map, for example arrival=submit_time[ms],duration=run_s,cpu=cores (no jobs were read)"

@@ -217,3 +217,17 @@ def test_numbers_out_of_range_are_rejected_in_silence(read_text):
 def test_unknown_estimates_stay_unknown(read_text):
     jobs, _ = read_text("job_id,submit,run,cpu,walltime\na,0,1,1,\nb,0,1,1,7\n")
     np.testing.assert_array_equal(jobs.estimate, [np.nan, 7])
+
+
+@pytest.mark.parametrize("wrong", ["arrival=a,arrival=b,duration=d,cpu=c", "arrival=a,submit=b,cpu=c"])
+def test_two_columns_for_one_field_are_an_error_not_the_last_of_them(wrong):
+    with pytest.raises(UserError, match="a column for arrival twice"):
+        parse_map(wrong)
+
+
+@pytest.mark.parametrize("sign", [";", "\t"])
+def test_a_table_without_commas_is_answered_with_what_parts_it(tmp_path, sign):
+    path = tmp_path / "table.csv"
+    path.write_text("id,arrival,duration,cpu\na,0,1,1\n".replace(",", sign))
+    with pytest.raises(UserError, match="columns parted by"):
+        read_trace(path, map="arrival=arrival,duration=duration,cpu=cpu")
