@@ -55,7 +55,7 @@ def test_global_random_state_is_neither_read_nor_moved(name):
 def test_times_are_seconds_and_resources_those_of_the_cluster(name):
     jobs = draw(name)
     assert jobs.time_unit == "s"
-    assert [(r.name, r.unit) for r in jobs.resources] == [("cpu", "cores"), ("memory", "GB"), ("gpu", "GPUs")]
+    assert [(r.name, r.unit) for r in jobs.resources] == [("cpu", "cores"), ("memory", "GB"), ("gpu", "gpus")]
     assert (jobs.estimate == jobs.duration).all()
 
 

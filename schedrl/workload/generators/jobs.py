@@ -18,7 +18,7 @@ from .exact import scaled_to
 from .laws import LAWS, Law, parse
 from .sizes import SizeLaw, size_law
 
-UNITS = {"cpu": "cores", "memory": "GB", "gpu": "GPUs"}
+UNITS = {"cpu": "cores", "memory": "GB", "gpu": "gpus"}
 
 
 @dataclass(frozen=True)
