@@ -19,7 +19,7 @@ from schedrl.settings import UserError
 from schedrl.workload.machines import AMOUNTS, Machines, read_machines
 from schedrl.workload.types import Resource
 
-UNITS = {"cpu": "cores", "memory": "GB", "gpu": "GPUs"}
+UNITS = {"cpu": "cores", "memory": "GB", "gpu": "gpus"}
 """Units by the names that generators use; other resources are in units."""
 ABOUT = ("name", "count", "model")
 """What is said of a machine beside its resources."""

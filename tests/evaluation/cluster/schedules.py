@@ -6,7 +6,7 @@ from schedrl.sim.cluster.schedule import FINISHED, UNFINISHED, Placed, Schedule
 from schedrl.workload import Resource, Workload
 from schedrl.workload.machines import Machines
 
-RESOURCES = (Resource("cpu", "cores"), Resource("memory", "GB"), Resource("gpu", "GPUs"))
+RESOURCES = (Resource("cpu", "cores"), Resource("memory", "GB"), Resource("gpu", "gpus"))
 
 
 def machines(capacity):

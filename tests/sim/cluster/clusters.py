@@ -7,7 +7,7 @@ from schedrl.sim.cluster import MachineEvents
 from schedrl.workload import Resource, Workload
 from schedrl.workload.machines import Machines
 
-RESOURCES = (Resource("cpu", "cores"), Resource("memory", "GB"), Resource("gpu", "GPUs"))
+RESOURCES = (Resource("cpu", "cores"), Resource("memory", "GB"), Resource("gpu", "gpus"))
 
 
 def machines(capacity, resources=RESOURCES):
