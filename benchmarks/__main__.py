@@ -18,6 +18,11 @@ from schedrl.settings import Parser, UserError, add_arguments, main_guard, one_o
 
 BENCHMARKS = {
     "simulator": ("SimulatorBenchmark", "decisions/s of the simulator against plain Python", True),
+    "cluster_env": (
+        "ClusterEnvBenchmark",
+        "decisions/s of the cluster environment against plain Python",
+        True,
+    ),
     "workloads": ("WorkloadsBenchmark", "time to generate a million jobs against drawing numbers", True),
     "traces": ("TracesBenchmark", "time and memory to read a million rows against pandas", True),
     "training": ("TrainingBenchmark", "decisions/s of PPO against MaskablePPO of sb3-contrib", True),

@@ -59,6 +59,14 @@ def test_simulator_prints_ratios_and_verdicts(capsys, monkeypatch):
     assert "Nanoseconds per decision by job slots" in shown
 
 
+def test_the_cluster_environment_prints_a_ratio_and_a_verdict(capsys):
+    tiny = ["--rounds", "1", "--seconds", "0.05", "--num_envs", "64"]
+    assert main(["cluster_env", *tiny]) in (0, 1)
+    shown = capsys.readouterr().out
+    assert re.search(RATIO + r"  (met|MISSED)", shown)
+    assert "plain" in shown
+
+
 def test_workloads_prints_a_ratio_and_a_verdict_for_every_generator(capsys):
     assert main(["workloads", "--rounds", "2", "--num_jobs", "500"]) == 0
     shown = capsys.readouterr().out

@@ -66,6 +66,8 @@ class ReferenceCluster:
         self.waiting: list[Job] = []
         self.running: list[Job] = []
         self.clock, self.decisions, self.illegal, self.ended = 0.0, 0, 0, ""
+        self.history = [0.0 for _ in self.machines]
+        self.rate, self.last_arrival, self.last_burst = 0.0, 0.0, -math.inf
         self.terms = dict.fromkeys(TERM_NAMES, 0.0)
         self._next_event()
         self._to_next_decision()
@@ -77,13 +79,14 @@ class ReferenceCluster:
 
     def room(self, job: Job, m: int) -> int:
         """Return how many instances of the job fit on machine m now."""
-        times = job.instances
-        for r in self.resources:
-            amount = job.demand[r]
+        times, free = job.instances, self.free[m]
+        for r, amount in enumerate(job.demand):
             if not amount:
                 continue
+            if amount > free[r]:
+                return 0
             if r != self.device:
-                times = min(times, self.free[m][r] // amount)
+                times = min(times, free[r] // amount)
             elif amount <= ONE:
                 times = min(times, sum(share // amount for share in self.share[m]))
             else:
@@ -92,8 +95,9 @@ class ReferenceCluster:
 
     def may_place(self, job: Job, m: int) -> bool:
         """Tell if the job may start from machine m: an instance fits there, and all of them anywhere."""
-        rooms = [self.room(job, machine) for machine in self.machines]
-        return rooms[m] > 0 and sum(rooms) >= job.instances
+        if self.room(job, m) == 0:
+            return False
+        return job.instances == 1 or sum(self.room(job, other) for other in self.machines) >= job.instances
 
     def visible(self) -> list[Job]:
         """Return the jobs that an action can be about."""
@@ -111,6 +115,14 @@ class ReferenceCluster:
         places = [job is not None and self.may_place(job, m) for job in jobs for m in self.machines]
         rejections = [job is not None for job in jobs] if self.spec.allow_reject else []
         return [*places, *rejections, self._may_wait()]
+
+    def is_legal(self, action: int) -> bool:
+        """Tell whether one choice is legal."""
+        count = len(self.capacity)
+        k, m = divmod(action, count)
+        if k < len(self.visible()):  # a place for that job
+            return self.may_place(self.waiting[k], m)
+        return self.mask()[action]
 
     def _may_wait(self) -> bool:
         if not self.can_start():
@@ -137,6 +149,9 @@ class ReferenceCluster:
             ),
         }
         self._earn(values)
+        step = 1.0 - math.exp(-dt / spec.history_time)
+        self.history = [old + step * (self.used(m) - old) for m, old in enumerate(self.history)]
+        self.rate *= math.exp(-dt / spec.burst_time)
         self.clock = until
 
     def _displeasure(self, wait: float) -> float:
@@ -145,6 +160,11 @@ class ReferenceCluster:
     def _earn(self, values: dict[str, float]) -> None:
         for name, value in values.items():
             self.terms[name] += getattr(self.spec, name) * value
+
+    def used(self, m: int) -> float:
+        """Return the mean over what machine m has of the shares in use."""
+        shares = [1.0 - f / c for f, c in zip(self.free[m], self.capacity[m], strict=True) if c]
+        return sum(shares) / len(shares)
 
     def utilisation(self) -> float:
         """Return the mean over resources of the share in use."""
@@ -163,11 +183,15 @@ class ReferenceCluster:
             values.append(sum(shares) / len(shares) - min(shares))
         return sum(values) / len(values)
 
+    def limit(self, job: Job) -> float:
+        """Return how long the job may take from its arrival on."""
+        if not math.isnan(job.deadline):
+            return job.deadline - job.arrival
+        return self.spec.sla_factor * max(job.estimate, self.spec.tau)
+
     def severity(self, job: Job) -> float:
         """Return what the job's lateness costs by now."""
-        allowed = self.spec.sla_factor * max(job.estimate, self.spec.tau)
-        if not math.isnan(job.deadline):
-            allowed = job.deadline - job.arrival
+        allowed = self.limit(job)
         late = self.clock - job.arrival - allowed
         return max((cost for bound, cost in SLA_STEPS if late > bound * allowed), default=0.0)
 
@@ -178,6 +202,10 @@ class ReferenceCluster:
             self._finish(job)
         while self.to_come and self.to_come[0].arrival <= self.clock:
             job = self.to_come.pop(0)
+            self.last_arrival = self.clock
+            self.rate += 1.0 / self.spec.burst_time
+            if self.rate * self.spec.mean_gap >= self.spec.burst_level:
+                self.last_burst = self.clock
             job.status = "rejected" if job.can_never_run else "waiting"
             if not job.can_never_run:
                 self.waiting.append(job)
@@ -220,7 +248,7 @@ class ReferenceCluster:
         """Take one decision; return its reward."""
         self.terms = dict.fromkeys(TERM_NAMES, 0.0)
         self.decisions += 1
-        if self.mask()[action]:
+        if self.is_legal(action):
             self._act(action, device, ratios)
             self._to_next_decision()
         else:
@@ -234,7 +262,7 @@ class ReferenceCluster:
     def _act(self, action: int, device: int, ratios: tuple[float, float]) -> None:
         count = len(self.capacity)
         places = count * (self.spec.num_slots if self.spec.action == JOB_ON_MACHINE else 1)
-        if action == len(self.mask()) - 1:
+        if action == self.spec.num_choices - 1:
             if not self.over():
                 self._next_event()
         elif action >= places:

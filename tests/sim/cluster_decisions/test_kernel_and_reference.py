@@ -12,6 +12,7 @@ from schedrl.sim.cluster import simulate
 from schedrl.sim.cluster.devices import ONE
 from schedrl.sim.cluster.state import ARRIVED, CLOCK, FINISH, HEAP, RUNNING_JOBS, START, STATUS, WAITING_JOBS
 from schedrl.sim.cluster_decisions.reference import ReferenceCluster
+from schedrl.sim.cluster_decisions.reference_views import slots
 from schedrl.sim.cluster_decisions.spec import TERM_NAMES
 from schedrl.sim.cluster_decisions.state import ILLEGAL, REFUSED
 from schedrl.workload.cluster_file import read_cluster
@@ -74,8 +75,11 @@ def check_same(batch, reference):
     assert waiting == [job.number for job in reference.waiting]
     running = a.jobs[0, : a.n[0, RUNNING_JOBS], HEAP].tolist()
     assert sorted(running) == sorted(job.number for job in reference.running)
+    obs = batch.observe()
+    for name, expected in zip(("cluster", "queue", "backlog"), slots(reference), strict=True):
+        np.testing.assert_allclose(obs[name][0], expected, rtol=1e-5, atol=1e-6, err_msg=name)
     if not batch.ended[0]:
-        mask = batch.observe()["action_mask"][0][: batch.spec.num_choices]
+        mask = obs["action_mask"][0][: batch.spec.num_choices]
         assert mask.tolist() == reference.mask()
 
 
