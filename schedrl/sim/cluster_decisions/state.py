@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schedrl.sim.cluster.state import COUNTERS, DEVICE
+from schedrl.sim.cluster.state import CLOCK, COUNTERS, DEVICE
 from schedrl.sim.deeprm.state import numbers_of
 from schedrl.sim.jit import borrowed, leaf
 
@@ -19,9 +19,11 @@ from .spec import TERM_NAMES, Spec
 ENDED, ILLEGAL, SEQUENCE, NUM_JOBS, DONE, REFUSED = range(COUNTERS, COUNTERS + 6)
 """How the episode ended, illegal actions, number of the sequence, its jobs, finished and rejected jobs."""
 NUM_N = COUNTERS + 6
+COLUMNS = 16
+"""Of the arrays that a run has too: no fewer than `schedrl.sim.cluster.state` names in any of them."""
 TERMINATED, TRUNCATED = 1, 2  # values of ENDED, 0 = the episode goes on
-# Places in `x` behind those of a run (until, aging time, clock).
-TERMS = 3
+# Places in `x` behind those of a run, of which the clock is the last.
+TERMS = CLOCK + 1
 RETURN = TERMS + len(TERM_NAMES)
 WAIT_WEIGHT, RUN_WEIGHT, RATE, LAST_ARRIVAL, LAST_BURST = range(RETURN + 1, RETURN + 6)
 """Sums over waiting and running jobs of what a unit of time costs them in slowdown; arrivals per unit of
@@ -39,15 +41,15 @@ class Row(NamedTuple):
 
     n: np.ndarray  # [NUM_N]
     x: np.ndarray  # [NUM_X]
-    jobs: np.ndarray  # [J, 11]
-    times: np.ndarray  # [J, 7]
-    instances: np.ndarray  # [I, 5]
-    machines: np.ndarray  # [M, 5]
+    jobs: np.ndarray  # [J, COLUMNS]
+    times: np.ndarray  # [J, COLUMNS]
+    instances: np.ndarray  # [I, COLUMNS]
+    machines: np.ndarray  # [M, COLUMNS]
     demand: np.ndarray  # [J, R] that is asked of a machine: at elastic's least shares, then as granted
     free: np.ndarray  # [R, M]
     capacity: np.ndarray  # [R, M]
     share: np.ndarray  # [M, D]
-    used: np.ndarray  # [1, R] not in use
+    used: np.ndarray  # [1, R] what all running jobs hold
     asked: np.ndarray  # [J, R]
     more: np.ndarray  # [J, NUM_MORE]
     queue: np.ndarray  # [J] waiting jobs in order
@@ -95,10 +97,10 @@ class State:
         shapes = {
             "n": (NUM_N,),
             "x": (NUM_X,),
-            "jobs": (jobs, 11),
-            "times": (jobs, 7),
-            "instances": (instances, 5),
-            "machines": (machines, 5),
+            "jobs": (jobs, COLUMNS),
+            "times": (jobs, COLUMNS),
+            "instances": (instances, COLUMNS),
+            "machines": (machines, COLUMNS),
             "demand": (jobs, resources),
             "free": (resources, machines),
             "capacity": (resources, machines),
