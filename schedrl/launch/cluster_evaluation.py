@@ -30,8 +30,9 @@ def evaluate_into(
     seed: int,
     rules: Mapping[str, Mapping[str, Any]],
     say: Callable[[str], None],
+    draw: bool = True,
 ) -> tuple[Replay, list[Path], Schedule | None]:
-    """Play policies and rules on test sequences, print the tables, write pictures and the table of jobs.
+    """Play policies and rules on test sequences, print the tables, write the table of jobs, and pictures.
 
     Returns:
         what was found; the files; the first schedule of a greedy policy, where a Gantt chart can show it.
@@ -53,7 +54,7 @@ def evaluate_into(
     unit = first[0].workload.time_unit
     report.print_report(replay, unit)
     small = first[0] if plots.fits_gantt(first[0]) else None
-    paths = report.write_evaluation(replay, folder, unit, small)
+    paths = report.write_evaluation(replay, folder, unit, small) if draw else []
     return replay, [*paths, folder / report.JOBS], small
 
 

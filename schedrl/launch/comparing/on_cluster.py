@@ -35,7 +35,7 @@ def report_on(
     rules: dict[str, dict[str, Any]] = {name: {} for name in plan.baselines}
     try:
         replay, paths, small = evaluate_into(
-            plan.folder, policies, plan.environment, count=count, seed=SEED, rules=rules, say=say
+            plan.folder, policies, plan.environment, count=count, seed=SEED, rules=rules, say=say, draw=False
         )
         sentences = [sequences.conclusion(replay, f"{name} (greedy)") for name in policies]
         lines = [*sentences, *_facts(plan, facts, count), *_failed(failures)]
@@ -49,7 +49,7 @@ def report_on(
     print()
     for sentence in sentences:
         print(textwrap.fill(sentence, 110, break_on_hyphens=False), end="\n\n")
-    say("wrote " + ", ".join(map(str, dict.fromkeys([plan.folder / f"{STEM}.pdf", *paths]))))
+    say("wrote " + ", ".join(map(str, [plan.folder / f"{STEM}.pdf", *paths])))
 
 
 def _facts(plan: ComparisonPlan, facts: Mapping[str, str], count: int) -> list[str]:

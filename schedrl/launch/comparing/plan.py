@@ -100,6 +100,9 @@ def read_plan(argv: Iterable[str] | None) -> ComparisonPlan:
     environment = registry.get("environment_settings", env)
     guest = guest_of(argv, environment, (CompareSettings, *own.values()))
     args = make_parser(environment, own.values(), guest).parse_args(_checked(argv, own.values(), guest))
+    if "num_jobs" in environment.kinds() and hasattr(args, "num_jobs"):
+        # The environment's jobs, not runs at a time: those are --compare.num_jobs there.
+        setattr(args, f"{section(environment)}.num_jobs", vars(args).pop("num_jobs"))
     classes = (CompareSettings, environment, *own.values())
     absent = {section(registry.get("algorithm_settings", name)) for name in registry.names("algorithm")}
     absent -= {section(cls) for cls in own.values()}
@@ -113,13 +116,21 @@ def read_plan(argv: Iterable[str] | None) -> ComparisonPlan:
     plan = ComparisonPlan(
         settings,
         resolved[environment],
-        {name: resolved[cls] for name, cls in own.items()},
+        {name: _networked(resolved, environment, cls) for name, cls in own.items()},
         resolved[environment].representation if "representation" in given else None,
         _baselines(settings, resolved[environment], "baselines" in resolved.given[CompareSettings]),
         check_folder_writable(settings.output_dir),
         shlex.join(["python", "compare_algorithms.py", *argv]),
     )
     return plan if settings.num_episodes else plan.with_budget(settings.total_steps or DECISIONS)
+
+
+def _networked(resolved: Resolved, environment: type[Settings], cls: type[Settings]) -> Any:
+    """Return the settings of an algorithm with the network that the environment asks for by default."""
+    usual = getattr(environment, "network", None)
+    if usual is None or "network" not in cls.kinds() or "network" in resolved.given[cls]:
+        return resolved[cls]
+    return resolved[cls].replace(network=usual)
 
 
 def make_parser(
@@ -140,6 +151,7 @@ def make_parser(
     add_arguments(parser, CompareSettings, environment, *algorithms, presets=_named(environment, *algorithms))
     for cls in algorithms:
         add_own_arguments(parser, cls, without=BUDGET)
+    add_own_arguments(parser, CompareSettings, without=set(CompareSettings.kinds()) - {"num_jobs"})
     return parser
 
 
@@ -172,7 +184,7 @@ def _checked(argv: list[str], classes: Iterable[type[Settings]], guest: Guest | 
     workload = "" if guest is None else section(guest.cls)
     for argument in argv:
         table, dot, name = argument.removeprefix("--").partition("=")[0].partition(".")
-        if not argument.startswith("--") or not dot or table.lower() == workload:
+        if not argument.startswith("--") or not dot or table.lower() in (workload, section(CompareSettings)):
             continue
         known = registry.find("algorithm", table)
         if table.lower() not in here:

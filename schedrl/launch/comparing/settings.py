@@ -27,7 +27,8 @@ class CompareSettings(Settings):
     retrain: bool = False
     """Train anew what the folder holds of these algorithms and seeds, whatever its settings were."""
     num_jobs: int | None = None
-    """Runs at a time. None: that of a surrounding joblib.parallel_config, else one for each free core."""
+    """Runs at a time. None: that of a surrounding joblib.parallel_config, else one for each free core. Where
+    the environment has a num_jobs too (simple_cluster), it is --compare.num_jobs."""
     num_eval_episodes: int = 2000
     """Test sequences (a tenth as many windows in steady state, and on simple_cluster)."""
     baselines: tuple[str, ...] = ("sjf", "packer", "tetris", "sjf_hold", "tsl", "defer")

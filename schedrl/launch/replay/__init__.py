@@ -5,6 +5,8 @@
 | `settings` | what the command can be told |
 | `request` | a command line -> what to replay; says whether a command line asks for a replay at all |
 | `data` | the files: jobs, machines, the load |
+| `load` | what load the jobs make, and which flags would make a queue |
+| `trained` | trained policies among the rules |
 | `carry_out` | every policy in turn, then the report |
 
 What is measured and drawn is in `schedrl.evaluation.cluster`. Heuristics need no TensorFlow.

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from schedrl.evaluation.cluster import plots, report
 from schedrl.evaluation.cluster.jobs_csv import JobsFile
@@ -54,15 +55,9 @@ def _play_all(request: Request, data: Data, say: Speaker) -> tuple[list[Entry], 
     with _jobs_file(request, data, say) as add:
         play = _player(request, data, say)
         for number, name in enumerate(request.rules, 1):
-            schedule, seconds = play(name)
-            found = entry(
-                name,
-                schedule,
-                seconds,
-                learned=name in request.models,
-                tau=settings.tau,
-                wait_limit=settings.wait_limit,
-            )
+            schedule, seconds, more = play(name)
+            more |= {"tau": settings.tau, "wait_limit": settings.wait_limit}
+            found = entry(name, schedule, seconds, learned=name in request.models, **more)
             entries.append(found)
             add(name, schedule)
             mean = found.measures["bounded_slowdown"]["mean_with_bounds"]
@@ -72,20 +67,25 @@ def _play_all(request: Request, data: Data, say: Speaker) -> tuple[list[Entry], 
     return entries, small
 
 
-def _player(request: Request, data: Data, say: Speaker) -> Callable[[str], tuple[Schedule, float]]:
+def _player(
+    request: Request, data: Data, say: Speaker
+) -> Callable[[str], tuple[Schedule, float, dict[str, Any]]]:
     """Return what plays a policy by name; the compiled simulator is made ready first."""
+    from schedrl.launch.replay import trained
     from schedrl.sim.cluster.run import simulate  # late: it needs Numba
 
     say("making the simulator ready (the first time after an installation it is compiled: a minute or so)")
     window = request.settings.visible_jobs
     simulate(data.workload.take(slice(0, 1)), data.machines, window=window)
 
-    def play(name: str) -> tuple[Schedule, float]:
+    def play(name: str) -> tuple[Schedule, float, dict[str, Any]]:
         if name in request.models:
-            raise UserError(f"{name}: trained models can't replay a trace yet")
+            found = trained.play(name, data, request.folder)
+            more = {"decision_latency": found.latency, "invalid_actions": found.invalid_actions}
+            return found.schedule, found.seconds, more
         started = time.perf_counter()
         schedule = simulate(data.workload, data.machines, name, window=window)
-        return schedule, time.perf_counter() - started
+        return schedule, time.perf_counter() - started, {}
 
     return play
 

@@ -1,0 +1,95 @@
+"""Trained policies on an operator's jobs and machines: they decide in the environment they learned in."""
+
+from __future__ import annotations
+
+import csv
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from schedrl.envs.simple_cluster.settings import SimpleClusterSettings
+from schedrl.launch.replay.data import Data
+from schedrl.settings import UserError
+from schedrl.sim.cluster.schedule import Schedule
+from schedrl.workload.machines import Machines
+
+MACHINES = "cluster.csv"
+
+
+class Played(NamedTuple):
+    """A schedule and what it took."""
+
+    schedule: Schedule
+    seconds: float
+    latency: float | None
+    """Seconds in the policy for each decision."""
+    invalid_actions: int
+
+
+def play(folder: str, data: Data, output: Path) -> Played:
+    """Play a trained policy, greedily, on all jobs.
+
+    Args:
+        folder: of the training run.
+        data: jobs and machines.
+        output: folder for the list of machines, which the environment reads.
+
+    Raises:
+        UserError: the policy was trained on another environment, or on another number of machines.
+    """
+    from schedrl.envs.simple_cluster.environment import SimpleClusterEnv
+    from schedrl.learning.numpy_policy import load_policy
+
+    policy, run = load_policy(folder)
+    if run.get("env") != "simple_cluster":
+        raise UserError(f"{folder} was trained on {run.get('env')}; a replay takes models of simple_cluster")
+    settings = SimpleClusterSettings.from_dict(run["settings"]["environment"])
+    env = SimpleClusterEnv(_settings(settings, policy, data, output), workload=data.workload)
+    _check_shapes(folder, policy, env, len(data.machines))
+    obs, _ = env.reset(seed=0)
+    started, thinking, decisions, invalid, over = time.perf_counter(), 0.0, 0, 0, False
+    while not over:
+        before = time.perf_counter()
+        action = policy.predict(obs)
+        thinking += time.perf_counter() - before
+        obs, _, terminated, truncated, info = env.step(action)
+        decisions, invalid, over = decisions + 1, info["illegal_actions"], terminated or truncated
+    seconds = time.perf_counter() - started
+    schedule = env.schedule()._replace(rule=folder, machines=data.machines)
+    return Played(schedule, seconds, thinking / decisions if decisions else None, int(invalid))
+
+
+def _settings(settings: SimpleClusterSettings, policy: Any, data: Data, output: Path) -> Any:
+    """Return the training run's settings with these machines and a bound that lets all jobs end."""
+    usual = settings.defaults()
+    write_machines(data.machines, output / MACHINES)
+    return settings.replace(
+        cluster=str(output / MACHINES),
+        num_servers=usual["num_servers"],
+        server=usual["server"],
+        num_jobs=len(data.workload),
+        termination="all_done",
+        episode_max_decisions=None,
+        representation=policy.representation,
+    )
+
+
+def _check_shapes(folder: str, policy: Any, env: Any, machines: int) -> None:
+    for name, (shape, _) in policy.leaves.items():
+        asked = env.observation_space[name].shape
+        if tuple(shape) != asked:
+            raise UserError(
+                f"{folder} was trained with {name} {list(shape)}, this cluster of {machines} machines shows "
+                f"{list(asked)}; train on it: launcher.py --env simple_cluster --cluster FILE"
+            )
+
+
+def write_machines(machines: Machines, path: Path) -> None:
+    """Write machines as a CSV that `schedrl.workload.cluster_file.read_cluster` reads."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["name", "model", *(resource.name for resource in machines.resources)])
+        for name, model, amounts in zip(
+            machines.name, machines.model, machines.capacity.tolist(), strict=True
+        ):
+            writer.writerow([name, model, *map(repr, amounts)])
