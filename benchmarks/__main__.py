@@ -25,6 +25,11 @@ BENCHMARKS = {
     ),
     "workloads": ("WorkloadsBenchmark", "time to generate a million jobs against drawing numbers", True),
     "traces": ("TracesBenchmark", "time and memory to read a million rows against pandas", True),
+    "cluster": (
+        "ClusterBenchmark",
+        "whole runs on many machines: against plain Python, and their growth",
+        False,
+    ),
     "training": ("TrainingBenchmark", "decisions/s of PPO against MaskablePPO of sb3-contrib", True),
     "workers": ("WorkersBenchmark", "decisions/s of A3C by its number of workers, against A2C", False),
     "learning": ("LearningBenchmark", "what PPO learns on the paper's episodes, against heuristics", False),

@@ -62,6 +62,13 @@ def leaf(function: Callable, *, cache: bool = True) -> Callable:
     return made
 
 
+def part(function: Callable) -> Callable:
+    """Compile a large function that compiled ones call from several places, once and apart from them."""
+    made = njit(no_cpython_wrapper=True)(function)
+    made.__class__ = _Leaf
+    return made
+
+
 @intrinsic
 def borrowed(typingctx, array):  # noqa: ANN001, ANN201, D417
     """Return the array without its reference count, for the length of a call whose caller holds it.

@@ -3,36 +3,49 @@
 Every function takes `c`, a `state.Cluster`; the rules are those of `reference.py`.
 """
 
+import math
+
 import numpy as np
 
-from schedrl.sim.jit import leaf
+from schedrl.sim.jit import leaf, part
 
-from . import devices, heap, placements
+from . import devices, heap, placements, plan
 from .placements import FIRST_FIT
+from .rule import HOLD, MOST_KEPT
 from .schedule import RUNNING
 from .state import (
+    AHEAD,
     BEFORE,
     BEHIND,
     CHANGED,
     CHOSEN,
     CLOCK,
     DEVICE,
+    DISCIPLINE,
     DURATION,
     END,
+    ESTIMATE,
     FINISH,
     FIRST,
     HEAD,
     IS_CHANGED,
+    KEEP,
     LAST,
+    LONG_FROM,
     MACHINE,
     NUM_CHANGED,
     PLACEMENT,
+    RUNNING_JOBS,
     SHARES,
+    SLOPE,
     START,
     STATUS,
     USER,
 )  # fmt: skip
 
+_allowed = plan.allowed
+NO, HELD, STARTED = range(3)
+"""What became of an attempt to start a job."""
 _device_fits, _device_room, _pick, _change_devices = devices.fits, devices.room, devices.pick, devices.change
 _placement_score, _heap_push, _heap_remove = placements.score, heap.push, heap.remove
 
@@ -81,30 +94,24 @@ def score(c, job, m):
     )  # fmt: skip
 
 
-@leaf
-def best(c, job):
-    """Return the machine for one instance of the job by the placement, -1 if it fits on none."""
+@part
+def best(c, job, known_unfit):
+    """Return the machine for one instance of the job by the placement, -1 if it fits on none.
+
+    A job that is known not to have fitted in the last pass can fit only where something was given back since.
+    """
     found, lowest, need = -1, np.inf, c.demand[job, 0]
-    for m in range(c.free.shape[1]):
-        if c.free[0, m] >= need and fits(c, job, m):
-            if c.n[PLACEMENT] == FIRST_FIT:
-                return m
+    for k in range(c.n[NUM_CHANGED] if known_unfit else c.free.shape[1]):
+        m = c.machines[k, CHANGED] if known_unfit else k
+        if c.free[0, m] < need or not fits(c, job, m) or not _allowed(c, job, m):
+            continue
+        value = 0.0
+        if c.n[PLACEMENT] != FIRST_FIT:
             value = score(c, job, m)
-            if value < lowest:
-                found, lowest = m, value
-    return found
-
-
-@leaf
-def best_of_changed(c, job):
-    """Return the same, where only machines that gave something back since the last pass can fit."""
-    found, lowest = -1, np.inf
-    for k in range(c.n[NUM_CHANGED]):
-        m = c.machines[k, CHANGED]
-        if fits(c, job, m):
-            value = 0.0 if c.n[PLACEMENT] == FIRST_FIT else score(c, job, m)
-            if value < lowest or (value == lowest and m < found):
-                found, lowest = m, value
+        elif not known_unfit:
+            return m
+        if value < lowest or (value == lowest and m < found):
+            found, lowest = m, value
     return found
 
 
@@ -113,6 +120,7 @@ def _change(c, job, i, sign):
     m = c.instances[i, MACHINE]
     for r in range(c.free.shape[0]):
         c.free[r, m] += sign * c.demand[job, r]
+        c.used[-1, r] -= sign * c.demand[job, r]
         if c.n[SHARES] > 0:
             c.used[c.jobs[job, USER], r] -= sign * c.demand[job, r]
     if c.n[DEVICE] >= 0:
@@ -139,6 +147,7 @@ def mark_changed(c, m):
     if not c.machines[m, IS_CHANGED]:
         c.machines[m, IS_CHANGED] = True
         c.machines[c.n[NUM_CHANGED], CHANGED] = m
+        c.machines[c.n[NUM_CHANGED], AHEAD] = -1
         c.n[NUM_CHANGED] += 1
 
 
@@ -160,7 +169,6 @@ def lift(c, job, i):
 def begin(c, job):
     """Let a job run whose instances have been placed."""
     c.jobs[job, STATUS] = RUNNING
-    c.times[job, START] = c.x[CLOCK]
     c.times[job, FINISH] = c.x[CLOCK] + c.times[job, DURATION]
     _heap_push(c, job)
 
@@ -174,18 +182,40 @@ def release(c, job):
 
 
 @leaf
-def try_start(c, job, known_unfit):
-    """Start a job if it fits; one that the last pass found unfit is tried where that may be over."""
-    m = best_of_changed(c, job) if known_unfit else best(c, job)
-    if m < 0:
+def held(c, job):
+    """Tell whether `hold` makes a job wait that fits: it is long and would leave too little free."""
+    if c.n[DISCIPLINE] != HOLD or c.n[RUNNING_JOBS] == 0 or c.times[job, ESTIMATE] <= c.x[LONG_FROM]:
         return False
-    first, end = c.jobs[job, FIRST], c.jobs[job, END]
-    if end - first == 1:
-        put(c, job, first, m)
-    else:
-        if not fits_whole(c, job):
-            return False
-        for i in range(first, end):
-            put(c, job, i, best(c, job))
+    long = math.log(c.times[job, ESTIMATE] / c.x[LONG_FROM])
+    kept = min(c.x[KEEP] + c.x[SLOPE] * long, MOST_KEPT)
+    instances = c.jobs[job, END] - c.jobs[job, FIRST]
+    for r in range(c.free.shape[0]):
+        need = c.demand[job, r]
+        if need > 0 and c.total[r] - c.used[-1, r] - instances * need < kept * c.total[r]:
+            return True
+    return False
+
+
+@part
+def try_start(c, job, known_unfit):
+    """Start a job if it may; one that the last pass found unfit is tried where that may be over."""
+    m = best(c, job, known_unfit)
+    first, end, last = c.jobs[job, FIRST], c.jobs[job, END], c.n[LAST]
+    if m < 0 or not (end - first == 1 or fits_whole(c, job)):
+        return NO
+    if held(c, job):
+        return HELD
+    c.times[job, START] = c.x[CLOCK]
+    for i in range(first, end):
+        if end - first > 1:
+            m = best(c, job, False)
+        if m < 0:  # one by one, reservations do not let all of them in
+            for placed in range(first, i):
+                lift(c, job, placed)
+                c.instances[placed, MACHINE] = -1
+            c.n[LAST] = last
+            c.times[job, START] = np.nan
+            return NO
+        put(c, job, i, m)
     begin(c, job)
-    return True
+    return STARTED

@@ -16,7 +16,7 @@ from schedrl.workload.types import Workload
 from .devices import MOST, ONE
 from .orders import ORDERS, STATIC
 from .placements import PLACEMENTS
-from .rule import DEFAULT, DISCIPLINES, Rule, parse
+from .rule import DEFAULT, DISCIPLINES, Hold, Rule, parse
 
 NO_LIMIT = 1 << 62
 REASONS = (
@@ -29,6 +29,7 @@ REASONS = (
 """What the numbers in `reject_reason` mean."""
 FITS, NO_SUCH_RESOURCE, NOT_WHOLE, TOO_LARGE, GANG_TOO_LARGE = range(5)
 MOST_TYPICAL = 64
+NUMBERS = Hold()
 
 
 class MachineEvents(NamedTuple):
@@ -55,7 +56,7 @@ class Problem(NamedTuple):
     total: np.ndarray  # [R] float64, of all machines
     largest: np.ndarray  # [R] of any machine, 1 where none has any
     devices: np.ndarray  # [M] how many
-    typical: np.ndarray  # [P, R + 1] demand in units and share of all jobs; only for fgd
+    typical: np.ndarray  # [P, R + 1] demand and share of all jobs; only for fgd
     event_time: np.ndarray  # [E]
     event_machine: np.ndarray  # [E]
     event_up: np.ndarray  # [E]
@@ -69,6 +70,8 @@ class Problem(NamedTuple):
     until: float
     requeue: bool
     aging_time: float
+    epoch: float
+    hold: Hold
 
 
 def prepare(
@@ -81,6 +84,8 @@ def prepare(
     until: float | None = None,
     on_down: str = "requeue",
     aging_time: float = 60.0,
+    epoch: float | None = None,
+    hold: Hold = NUMBERS,
     device: str = "gpu",
 ) -> Problem:
     """Bring a workload, machines and a rule into the form that the simulators read.
@@ -94,6 +99,8 @@ def prepare(
         until: time at which the run is cut; None: it ends when nothing is left to happen.
         on_down: what becomes of jobs on a machine that goes down, "requeue" (they start anew) or "fail".
         aging_time: of orders that age, in the workload's unit of time.
+        hold: numbers of the discipline of that name.
+        epoch: time from which F1 to F4 count arrivals; None: the first arrival.
         device: the resource that is made of devices, if machines have it in whole numbers.
 
     Raises:
@@ -133,10 +140,12 @@ def prepare(
         shares=chosen.order == "drf",
         placement=PLACEMENTS[chosen.placement],
         discipline=DISCIPLINES[chosen.discipline],
-        window=NO_LIMIT if window is None else int(window),
+        window=1 if chosen.discipline == "strict" else NO_LIMIT if window is None else int(window),
         until=np.inf if until is None else float(until),
         requeue=on_down == "requeue",
         aging_time=float(aging_time),
+        hold=_checked(hold),
+        epoch=float(workload.arrival[0] if epoch is None else epoch),
     )
 
 
@@ -160,6 +169,12 @@ def micro(name: str, amounts: np.ndarray) -> np.ndarray:
     if amounts.shape[0] and (amounts.max() if name == "demand" else most) * ONE > NO_LIMIT:
         raise UserError(f"{name} sums up to {most:g}; use a larger unit, exact sums end at 4e12")
     return np.rint(amounts * ONE).astype(np.int64)
+
+
+def _checked(hold: Hold) -> Hold:
+    if not (np.isfinite(hold).all() and hold.long_from > 0 and min(hold) >= 0):
+        raise UserError(f"hold is {tuple(hold)}; long_from must be above 0, keep and slope 0 or more")
+    return Hold._make(map(float, hold))
 
 
 def _jobs(workload: Workload, demand: np.ndarray, capacity: np.ndarray, g: int) -> dict[str, np.ndarray]:
@@ -244,7 +259,7 @@ def _room(demand: np.ndarray, kind: np.ndarray, g: int) -> np.ndarray:
 
 
 def _typical(demand: np.ndarray) -> np.ndarray:
-    """Return the most frequent demands, in units, and how often they occur among these."""
+    """Return the most frequent demands and how often they occur among these."""
     rows, count = np.unique(demand, axis=0, return_counts=True)
     most = np.argsort(-count, kind="stable")[:MOST_TYPICAL]
-    return np.column_stack([rows[most] / ONE, count[most] / count[most].sum()])
+    return np.column_stack([rows[most], count[most] / count[most].sum()])

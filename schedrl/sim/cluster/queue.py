@@ -7,9 +7,9 @@ fit nowhere but perhaps on changed machines.
 
 from schedrl.sim.jit import leaf
 
-from . import tree
-from .kernel import try_start
-from .rule import STRICT
+from . import plan, tree
+from .kernel import HELD, STARTED, try_start
+from .rule import CONSERVATIVE, EASY, HOLD
 from .schedule import WAITING
 from .state import (
     AHEAD,
@@ -21,14 +21,15 @@ from .state import (
     NUM_CHANGED,
     NUM_FRESH,
     PLACE,
+    PLANNED,
     STATUS,
-    TESTED,
     VISIBLE,
     WAITING_JOBS,
     WINDOW,
 )  # fmt: skip
 from .tree import NONE
 
+_reserve = plan.reserve
 _add, _remove, _first, _following, _preceding = (
     tree.add,
     tree.remove,
@@ -71,23 +72,17 @@ def dequeue(c, job):
 
 
 @leaf
-def strict_pass(c):
-    """Start jobs from the head of the queue until one does not fit."""
-    place = _following(c.low, 0)
-    while place < NONE:
-        job = c.jobs[place, JOB_AT]
-        if not try_start(c, job, place == c.n[TESTED]):
-            break
-        dequeue(c, job)
-        place = _following(c.low, place + 1)
-    c.n[TESTED] = place
-    c.n[NUM_FRESH] = 0
-
-
-@leaf
 def sort_fresh(c):
     """Sort the visible jobs not looked at yet, and drop those that were pushed out of the window."""
     kept = 0
+    if c.n[DISCIPLINE] == HOLD:  # what is held may start without any machine having changed
+        place = _following(c.low, 0)
+        while place <= c.n[EDGE] and place < NONE:
+            c.jobs[kept, FRESH] = place
+            kept += 1
+            place = _following(c.low, place + 1)
+        c.n[NUM_FRESH] = kept
+        return
     for k in range(c.n[NUM_FRESH]):
         if c.jobs[k, FRESH] <= c.n[EDGE]:
             c.jobs[kept, FRESH] = c.jobs[k, FRESH]
@@ -116,10 +111,24 @@ def forget_ahead(c):
 
 
 @leaf
-def skip_pass(c):
-    """Start every visible job that fits, in order."""
+def plan_before(c, place):
+    """Reserve for the jobs before `place`, which can't start: all, or the first of the queue."""
+    n = c.n
+    while n[PLANNED] < place:
+        waiting = _following(c.low, n[PLANNED])
+        if waiting >= place:
+            n[PLANNED] = place
+            break
+        _reserve(c, c.jobs[waiting, JOB_AT])
+        n[PLANNED] = waiting + 1 if n[DISCIPLINE] == CONSERVATIVE else NONE
+
+
+@leaf
+def one_pass(c):
+    """Start every visible job that may start, in order."""
     sort_fresh(c)
     forget_ahead(c)
+    c.n[PLANNED] = 0 if c.n[DISCIPLINE] >= EASY else NONE
     seen, place = 0, -1
     while True:
         new = c.jobs[seen, FRESH] if seen < c.n[NUM_FRESH] else NONE
@@ -128,16 +137,11 @@ def skip_pass(c):
             break
         seen += place == new
         job = c.jobs[place, JOB_AT]
-        if try_start(c, job, place != new):
+        plan_before(c, place)
+        result = try_start(c, job, place != new)
+        if result == STARTED:
             dequeue(c, job)
             forget_ahead(c)
+        elif result == HELD and _following(c.low, 0) == place:
+            break
     c.n[NUM_FRESH] = 0
-
-
-@leaf
-def one_pass(c):
-    """Start what the discipline lets start."""
-    if c.n[DISCIPLINE] == STRICT:
-        strict_pass(c)
-    else:
-        skip_pass(c)

@@ -6,9 +6,10 @@ at again only on machines where something was given back since; nothing else can
 """
 
 import heapq
+import math
 from bisect import insort
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,10 +18,12 @@ from schedrl.workload.types import Workload
 
 from . import devices, orders, placements
 from .problem import Problem, prepare
-from .rule import DEFAULT, STRICT, Rule, parse
+from .rule import CONSERVATIVE, DEFAULT, HOLD, MOST_KEPT, PLANNING, Rule, parse
 from .schedule import FAILED, FINISHED, REJECTED, RUNNING, UNFINISHED, WAITING, Placed, Schedule
 
 NEVER = float("inf")
+NO, HELD, STARTED = "no", "held", "started"
+"""What became of an attempt to start a job."""
 
 
 def simulate(workload: Workload, machines: Machines, rule: str | Rule = DEFAULT, **options: Any) -> Schedule:
@@ -74,7 +77,9 @@ class Cluster:
         self.on: list[set[int]] = [set() for _ in range(self.size)]  # running jobs with an instance there
         self.held: dict[int, list[tuple[int, int]]] = {}  # running job -> (machine, devices) of its instances
         self.used: dict[int, list[int]] = {}  # user -> running amounts
+        self.ends: dict[int, float] = {}  # running job -> end by estimate
         self.last = -1
+        self.plan = Plan(self)
 
     def fits(self, job: int, m: int) -> bool:
         """Tell whether one instance fits on a machine now."""
@@ -107,7 +112,7 @@ class Cluster:
         """Return the machine for one instance by the placement; -1: it fits on none of these."""
         p, best, lowest = self.problem, -1, NEVER
         for m in machines:
-            if not self.fits(job, m):
+            if not self.fits(job, m) or not self.plan.allows(job, m):
                 continue
             if p.placement == placements.FIRST_FIT:
                 return m
@@ -132,6 +137,7 @@ class Cluster:
         for m, chosen in self.held[job]:
             self._change(job, m, chosen, +1)
             self.on[m].discard(job)
+        self.ends.pop(job)
         return [m for m, _ in self.held.pop(job)]
 
     def _change(self, job: int, m: int, chosen: int, sign: int) -> None:
@@ -147,6 +153,96 @@ class Cluster:
         """Return the largest share of any resource that the job's user has now."""
         used = self.used.get(self.problem.user[job], ())
         return max((x / has for x, has in zip(used, self.problem.total, strict=False) if has), default=0.0)
+
+
+class Reservation(NamedTuple):
+    """An instance that is to run on a machine."""
+
+    start: float
+    end: float
+    job: int
+    machine: int
+    chosen: int
+
+
+class Plan:
+    """Reservations of jobs that can't start now, made by estimates, anew in every pass."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster, self.now = cluster, 0.0
+        self.reserved: list[Reservation] = []
+
+    def spare(self, m: int, when: float) -> tuple[list[int], list[int]]:
+        """Return what machine m has free at a moment, of each resource and device."""
+        c = self.cluster
+        free = [c.capacity[r, m] for r in range(c.capacity.shape[0])]
+        share = [int(d < c.problem.devices[m]) * devices.ONE for d in range(c.share.shape[1])]
+        there = [(job, k) for job in c.on[m] if c.ends[job] > when for at, k in c.held[job] if at == m]
+        there += [(x.job, x.chosen) for x in self.reserved if x.machine == m and x.start <= when < x.end]
+        for job, chosen in there:
+            self._take(free, share, job, chosen)
+        return free, share
+
+    def _take(self, free: list[int], share: list[int], job: int, chosen: int) -> None:
+        need, g = self.cluster.needs[job], self.cluster.g
+        for r, amount in enumerate(need):
+            free[r] -= amount
+        for d in range(len(share)):
+            if chosen >> d & 1:
+                share[d] -= min(need[g], devices.ONE)
+
+    def least(self, job: int, m: int, when: float) -> tuple[list[int], list[int]]:
+        """Return the least that machine m has free while the job would run there from `when` on.
+
+        Running jobs only give back, so that it is enough to look where something is reserved to begin.
+        """
+        until = when + self.cluster.problem.estimate[job]
+        moments = [when] + [x.start for x in self.reserved if x.machine == m and when < x.start < until]
+        frees, shares = zip(*(self.spare(m, moment) for moment in moments), strict=True)
+        return list(map(min, zip(*frees, strict=True))), list(map(min, zip(*shares, strict=True)))
+
+    def room(self, job: int, m: int, when: float) -> int:
+        """Return how many instances machine m can take from `when` on, whatever runs there by mistake now."""
+        c = self.cluster
+        if not c.up[m]:
+            return 0
+        free, share = self.least(job, m, when)
+        times = [free[r] // amount for r, amount in enumerate(c.needs[job]) if amount and r != c.g]
+        if c.g >= 0 and c.needs[job][c.g]:
+            times.append(devices.room(Amounts(np.array([share])), 0, c.needs[job][c.g]))
+        return max(min(times), 0)
+
+    def allows(self, job: int, m: int) -> bool:
+        """Tell whether an instance that fits on machine m now may start there: no reservation suffers."""
+        if all(x.machine != m for x in self.reserved):
+            return True
+        c, share = self.cluster, self.least(job, m, self.now)[1]
+        if self.room(job, m, self.now) == 0:
+            return False
+        amount = c.needs[job][c.g] if c.g >= 0 else 0
+        chosen = devices.pick(c.share, m, amount)
+        return all(share[d] >= min(amount, devices.ONE) for d in range(len(share)) if chosen >> d & 1)
+
+    def reserve(self, job: int) -> None:
+        """Reserve the earliest start of the whole gang, first fit by machine; none if it never fits."""
+        c = self.cluster
+        ends = [*c.ends.values(), *(x.end for x in self.reserved)]
+        for when in sorted({max(time, self.now) for time in [self.now, *ends]}):
+            rooms = [self.room(job, m, when) for m in range(c.size)]
+            if sum(rooms) >= c.gang[job]:
+                break
+        else:
+            return
+        end = max(when + float(c.problem.estimate[job]), float(np.nextafter(when, NEVER)))
+        left, new = c.gang[job], []
+        for m, room in enumerate(rooms):
+            free, share = self.least(job, m, when)
+            for _ in range(min(room, left)):
+                chosen = devices.pick(Amounts(np.array([share])), 0, c.needs[job][c.g]) if c.g >= 0 else 0
+                self._take(free, share, job, chosen)
+                new.append(Reservation(when, end, job, m, chosen))
+            left -= min(room, left)
+        self.reserved += new
 
 
 class Simulation:
@@ -234,7 +330,7 @@ class Simulation:
         share = self.cluster.dominant_share(job) if p.shares else 0.0
         return orders.score(
             p.order, self.now, p.arrival[job], p.estimate[job], p.procs[job], p.priority[job],
-            share, p.aging_time,
+            share, p.aging_time, p.epoch,
         )  # fmt: skip
 
     # ---- One pass over the queue ---------------------------------------------------------------------------
@@ -242,21 +338,29 @@ class Simulation:
     def schedule(self) -> None:
         """Start the first visible job that may start, again and again, until there is none."""
         self.decisions += 1
+        plan, discipline = self.cluster.plan, self.problem.discipline
+        plan.now, plan.reserved = self.now, []
         self.sort()
-        tried: set[int] = set()  # found not to fit in this pass: room only shrinks while it lasts
+        tried: set[int] = set()  # found not to start in this pass: room only shrinks while it lasts
         at = 0
         while at < min(len(self.queue), self.problem.window):
             job = self.queue[at][1]
-            if job not in tried and self.try_start(job):
+            result = NO if job in tried else self.try_start(job)
+            if result == STARTED:
                 del self.queue[at]
                 at = 0 if self.sort() else at
                 continue
-            tried.add(job)
-            if self.problem.discipline == STRICT:
+            if result == HELD and not tried:
                 break
+            if job not in tried and (
+                discipline == CONSERVATIVE or (discipline in PLANNING and result == NO and not plan.reserved)
+            ):
+                plan.reserve(job)
+            tried.add(job)
             at += 1
-        self.unfit = tried
-        self.changed.clear()
+        # What is held, or kept off a machine by a reservation, may start without anything having ended.
+        self.unfit = set() if discipline == HOLD else tried
+        self.changed = {x.machine for x in plan.reserved}
 
     def sort(self) -> bool:
         """Bring the queue in order where scores change as time goes by or jobs start; tells whether so."""
@@ -264,19 +368,37 @@ class Simulation:
             self.queue = sorted((self.score(job), job) for _, job in self.queue)
         return not self.problem.static
 
-    def try_start(self, job: int) -> bool:
-        """Start a job if it fits; one that the pass before found unfit is tried where that may be over."""
+    def try_start(self, job: int) -> str:
+        """Start a job if it may; one that the pass before found unfit is tried where that may be over."""
         cluster, everywhere = self.cluster, range(self.cluster.size)
+        single, last = cluster.gang[job] == 1, cluster.last
         m = cluster.best(job, sorted(self.changed) if job in self.unfit else everywhere)
-        if m < 0 or not (cluster.gang[job] == 1 or cluster.fits_whole(job)):
-            return False
-        if cluster.gang[job] == 1:
+        if m < 0 or not (single or cluster.fits_whole(job)):
+            return NO
+        if self.is_held(job):
+            return HELD
+        cluster.ends[job] = self.now + float(self.problem.estimate[job])
+        for _ in range(cluster.gang[job]):
+            m = m if single else cluster.best(job, everywhere)
+            if m < 0:  # one by one, reservations do not let all of them in
+                cluster.release(job)
+                cluster.last = last
+                return NO
             cluster.put(job, m)
-        else:
-            for _ in range(cluster.gang[job]):
-                cluster.put(job, cluster.best(job, everywhere))
         self.held_last[job] = cluster.held[job]
         self.status[job] = RUNNING
         self.start[job] = self.now
         heapq.heappush(self.finishes, (self.now + float(self.problem.duration[job]), job))
-        return True
+        return STARTED
+
+    def is_held(self, job: int) -> bool:
+        """Tell whether `hold` makes a job wait that fits: it is long and would leave too little free."""
+        p, cluster = self.problem, self.cluster
+        if p.discipline != HOLD or not self.finishes or p.estimate[job] <= p.hold.long_from:
+            return False
+        kept = min(p.hold.keep + p.hold.slope * math.log(p.estimate[job] / p.hold.long_from), MOST_KEPT)
+        for r, need in enumerate(cluster.needs[job]):
+            free = sum(cluster.free[r, m] for m in range(cluster.size) if cluster.up[m])
+            if need and free - cluster.gang[job] * need < kept * p.total[r]:
+                return True
+        return False

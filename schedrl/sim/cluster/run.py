@@ -8,10 +8,9 @@ from schedrl.sim.jit import leaf, njit
 from schedrl.workload.machines import Machines
 from schedrl.workload.types import Workload
 
-from . import orders
+from . import aging, orders, plan, queue
 from .kernel import mark_changed, release
 from .problem import Problem, prepare
-from .queue import enqueue, one_pass
 from .rule import DEFAULT, Rule, parse
 from .schedule import FAILED, FINISHED, REJECTED, RUNNING, UNFINISHED, Placed, Schedule
 from .state import (
@@ -28,22 +27,35 @@ from .state import (
     IS_CHANGED,
     MACHINE,
     NUM_CHANGED,
+    NUM_RESERVED,
     OFFLINE,
     OWNER,
+    R_MACHINE,
     REJECT,
     REQUEUE,
     RESTARTS,
     RUNNING_JOBS,
     START,
+    STATIC,
     STATUS,
     UNTIL,
     UP,
     WAITING_JOBS,
-    hold,
+    borrow,
     new_cluster,
 )  # fmt: skip
 
 _order_score = orders.score
+_enqueue_static, _enqueue_aging = queue.enqueue, aging.enqueue
+_static_pass, _aging_pass, _clear_plan = queue.one_pass, aging.one_pass, plan.clear
+
+
+@leaf
+def _enqueue(c, job):
+    if c.n[STATIC] > 0:
+        _enqueue_static(c, job)
+    else:
+        _enqueue_aging(c, job)
 
 
 @leaf
@@ -65,7 +77,7 @@ def _go_down(c, m):
         if c.n[REQUEUE] > 0:
             c.jobs[job, RESTARTS] += 1
             c.times[job, START] = np.nan
-            enqueue(c, job)
+            _enqueue(c, job)
 
 
 @leaf
@@ -83,6 +95,7 @@ def _switch_machines(c):
             _go_down(c, m)
         for r in range(c.free.shape[0]):
             c.free[r, m] += OFFLINE if up > 0 else -OFFLINE
+            c.used[-1, r] -= c.capacity[r, m] if up > 0 else -c.capacity[r, m]
 
 
 @leaf
@@ -94,7 +107,7 @@ def _take_arrivals(c):
         if c.jobs[job, REJECT] > 0:
             c.jobs[job, STATUS] = REJECTED
         else:
-            enqueue(c, job)
+            _enqueue(c, job)
 
 
 @leaf
@@ -110,7 +123,22 @@ def _next_time(c):
 
 
 @leaf
-def _play(c):
+def _end_pass(c):
+    n = c.n
+    n[DECISIONS] += 1
+    for k in range(n[NUM_CHANGED]):
+        c.machines[c.machines[k, CHANGED], IS_CHANGED] = False
+    n[NUM_CHANGED] = 0
+    # What reservations kept off a machine may start there when they are gone or have moved.
+    for k in range(n[NUM_RESERVED]):
+        mark_changed(c, c.reserved[k, R_MACHINE])
+    _clear_plan(c)
+
+
+@njit
+def play(cluster):
+    """Go from event to event until nothing is left to happen, or to the cut."""
+    c = borrow(cluster)
     n = c.n
     while n[ARRIVED] < c.times.shape[0] or n[RUNNING_JOBS] + n[WAITING_JOBS] > 0:
         time = _next_time(c)
@@ -121,24 +149,20 @@ def _play(c):
         _finish_jobs(c)
         _switch_machines(c)
         _take_arrivals(c)
-        one_pass(c)
-        n[DECISIONS] += 1
-        for k in range(n[NUM_CHANGED]):
-            c.machines[c.machines[k, CHANGED], IS_CHANGED] = False
-        n[NUM_CHANGED] = 0
+        if n[STATIC] > 0:
+            _static_pass(c)
+        else:
+            _aging_pass(c)
+        _end_pass(c)
 
 
 @njit
-def play(c):
-    """Go from event to event until nothing is left to happen, or to the cut."""
-    _play(hold(c))
-
-
-@njit
-def scores(order, arrival, estimate, procs, priority, aging_time, out):
+def scores(order, arrival, estimate, procs, priority, aging_time, epoch, out):
     """Write the scores of all jobs by an order that stays. [J]."""
     for j in range(out.shape[0]):
-        out[j] = _order_score(order, 0.0, arrival[j], estimate[j], procs[j], priority[j], 0.0, aging_time)
+        out[j] = _order_score(
+            order, 0.0, arrival[j], estimate[j], procs[j], priority[j], 0.0, aging_time, epoch
+        )
 
 
 def places_of(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
@@ -148,7 +172,7 @@ def places_of(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
         return np.arange(jobs), np.arange(jobs)
     score = np.empty(jobs)
     p = problem
-    scores(p.order, p.arrival, p.estimate, p.procs, p.priority, p.aging_time, score)
+    scores(p.order, p.arrival, p.estimate, p.procs, p.priority, p.aging_time, p.epoch, score)
     job_at = np.argsort(score, kind="stable")
     place = np.empty(jobs, np.int64)
     place[job_at] = np.arange(jobs)
@@ -162,7 +186,7 @@ def simulate(workload: Workload, machines: Machines, rule: str | Rule = DEFAULT,
         workload: the jobs.
         machines: the cluster.
         rule: order, placement and discipline as `sjf+best_fit+easy`.
-        **options: window, events, until, on_down, aging_time, device, see
+        **options: window, events, until, on_down, aging_time, epoch, device, see
             `schedrl.sim.cluster.problem.prepare`.
 
     Raises:

@@ -13,25 +13,30 @@ from schedrl.sim.jit import borrowed, leaf
 
 from .devices import ONE
 from .problem import Problem
+from .rule import PLANNING
 from .tree import NONE, new_tree
 
-# Columns of `jobs` [J, ...]: the last five belong to the queue and the heap, not to the job of the row.
-USER, REJECT, FIRST, END, STATUS, RESTARTS, PLACE, JOB_AT, HEAP, POSITION, FRESH = range(11)
+# Columns of `jobs` [J, ...]; those from JOB_AT on are lists, as long as a counter says.
+USER, REJECT, FIRST, END, STATUS, RESTARTS, PLACE, POSITION, SPOT, TRIED, JOB_AT, HEAP, FRESH, WAITS = range(
+    14
+)
 # Columns of `times` [J, ...].
-ARRIVAL, DURATION, ESTIMATE, PROCS, PRIORITY, START, FINISH = range(7)
-# Columns of `instances` [I, ...]: machine (-1: never placed), devices as bits, job and links
+ARRIVAL, DURATION, ESTIMATE, PROCS, PRIORITY, START, FINISH, SCORE = range(8)
+# Columns of `instances` [I, ...]: machine (-1: never placed), devices as bits, job, links.
 MACHINE, CHOSEN, OWNER, BEFORE, BEHIND = range(5)
-# Columns of `machines` [M, ...]. HEAD is the first instance on it; CHANGED lists the machines where something
-# was given back since the last pass, AHEAD the place of the next job that may fit there.
-UP, HEAD, AHEAD, IS_CHANGED, CHANGED = range(5)
+# Columns of `machines` [M, ...]. HEAD is the first instance on it, RESERVED its first reservation; CHANGED
+# lists machines where something was given back since the last pass, AHEAD the next place that may fit there.
+UP, HEAD, RESERVED, IS_CHANGED, CHANGED, AHEAD = range(6)
+# Columns of `reserved` [K, ...]; `reserved_time` has start and end.
+R_JOB, R_MACHINE, R_CHOSEN, R_NEXT = range(4)
 # Places in `n`: first what stays.
 ORDER, STATIC, SHARES, PLACEMENT, DISCIPLINE, WINDOW, REQUEUE, DEVICE = range(8)
 DECISIONS, LAST, ARRIVED, HAPPENED, RUNNING_JOBS, WAITING_JOBS, NUM_CHANGED, NUM_FRESH = range(8, 16)
-VISIBLE, EDGE, TESTED = range(16, 19)
-"""Jobs in the window; the place of the last of them (NONE: all are in it); the place of the first job of the
-queue if it is known not to fit (-1)."""
-COUNTERS = 19
-UNTIL, AGING_TIME, CLOCK = range(3)
+VISIBLE, EDGE, NUM_RESERVED, PLANNED = range(16, 20)
+"""Jobs in the window; the place of the last of them (NONE: all are in it); reservations; the place up
+to which this pass has made them."""
+COUNTERS = 20
+UNTIL, AGING_TIME, EPOCH, LONG_FROM, KEEP, SLOPE, CLOCK = range(7)
 """Places in `x`."""
 OFFLINE = 1 << 61
 """Taken off what is free on a machine that is down, so that nothing fits."""
@@ -41,11 +46,11 @@ class Cluster(NamedTuple):
     """Jobs, machines and the state of a run."""
 
     n: np.ndarray  # [COUNTERS]
-    x: np.ndarray  # [3]
-    jobs: np.ndarray  # [J, 11]
-    times: np.ndarray  # [J, 7]
+    x: np.ndarray  # [7]
+    jobs: np.ndarray  # [J, 14]
+    times: np.ndarray  # [J, 8]
     instances: np.ndarray  # [I, 5]
-    machines: np.ndarray  # [M, 5]
+    machines: np.ndarray  # [M, 6]
     demand: np.ndarray  # [J, R]
     free: np.ndarray  # [R, M]
     capacity: np.ndarray  # [R, M]
@@ -54,19 +59,24 @@ class Cluster(NamedTuple):
     total: np.ndarray  # [R]
     typical: np.ndarray  # [P, R + 1]
     low: np.ndarray  # [2 N, R]
-    used: np.ndarray  # [users, R] running amounts, where the order reads them
+    used: np.ndarray  # [users + 1, R] running amounts, of users where the order reads them; last: of all
+    reserved: np.ndarray  # [K, 4]
+    reserved_time: np.ndarray  # [K, 2]
+    spare: np.ndarray  # [2, R] scratch: what a machine has free over a time, and at a moment
+    spare_share: np.ndarray  # [2, D] the same of each device
     event_time: np.ndarray  # [E]
     event: np.ndarray  # [E, 2] machine, up
 
 
 @leaf
-def hold(c):
+def borrow(c):
     """Return the same arrays without their reference counts: the caller holds them."""
     return Cluster(
         borrowed(c.n), borrowed(c.x), borrowed(c.jobs), borrowed(c.times), borrowed(c.instances),
         borrowed(c.machines), borrowed(c.demand), borrowed(c.free), borrowed(c.capacity),
         borrowed(c.share), borrowed(c.largest), borrowed(c.total), borrowed(c.typical), borrowed(c.low),
-        borrowed(c.used), borrowed(c.event_time), borrowed(c.event),
+        borrowed(c.used), borrowed(c.reserved), borrowed(c.reserved_time),
+        borrowed(c.spare), borrowed(c.spare_share), borrowed(c.event_time), borrowed(c.event),
     )  # fmt: skip
 
 
@@ -74,26 +84,27 @@ def new_cluster(problem: Problem, place: np.ndarray, job_at: np.ndarray) -> Clus
     """Return a run before anything has happened; `place` as `run.places_of` gives it."""
     p = problem
     count, resources = p.demand.shape
-    jobs = np.zeros((count, 11), np.int64)
+    jobs = np.zeros((count, 14), np.int64)
     for column, values in (
         (USER, p.user), (REJECT, p.reject), (FIRST, p.offset[:-1]), (END, p.offset[1:]),
         (PLACE, place), (JOB_AT, job_at), (POSITION, -1),
     ):  # fmt: skip
         jobs[:, column] = values
-    times = np.column_stack(
-        [p.arrival, p.duration, p.estimate, p.procs, p.priority, *np.full((2, count), np.nan)]
-    )
+    times = np.full((count, 8), np.nan)
+    times[:, : PRIORITY + 1] = np.column_stack([p.arrival, p.duration, p.estimate, p.procs, p.priority])
     instances = np.full((p.offset[-1], 5), -1)
     instances[:, CHOSEN] = 0
     instances[:, OWNER] = np.repeat(np.arange(count), np.diff(p.offset))
-    machines = np.zeros((len(p.devices), 5), np.int64)
-    machines[:, UP], machines[:, HEAD] = 1, -1
+    machines = np.zeros((len(p.devices), 6), np.int64)
+    machines[:, UP], machines[:, HEAD], machines[:, RESERVED] = 1, -1, -1
     n = np.zeros(COUNTERS, np.int64)
     n[: DEVICE + 1] = p.order, p.static, p.shares, p.placement, p.discipline, p.window, p.requeue, p.g
-    n[LAST], n[EDGE], n[TESTED] = -1, NONE, -1
+    n[LAST], n[EDGE] = -1, NONE
+    planned = len(instances) if p.discipline in PLANNING else 1
+    devices = max(int(p.devices.max()), 1)
     return Cluster(
         n=n,
-        x=np.array([p.until, p.aging_time, 0.0]),
+        x=np.array([p.until, p.aging_time, p.epoch, *p.hold, 0.0]),
         jobs=jobs,
         times=times,
         instances=instances,
@@ -101,12 +112,16 @@ def new_cluster(problem: Problem, place: np.ndarray, job_at: np.ndarray) -> Clus
         demand=p.demand,
         free=p.capacity.copy(),
         capacity=p.capacity,
-        share=(np.arange(max(int(p.devices.max()), 1)) < p.devices[:, None]) * ONE,
+        share=(np.arange(devices) < p.devices[:, None]) * ONE,
         largest=p.largest,
         total=p.total,
         typical=p.typical,
-        low=new_tree(count, resources),
-        used=np.zeros((int(p.user.max()) + 1 if p.shares else 1, resources), np.int64),
+        low=new_tree(count if p.static else 1, resources),
+        used=np.zeros((int(p.user.max()) + 2 if p.shares else 1, resources), np.int64),
+        reserved=np.zeros((planned, 4), np.int64),
+        reserved_time=np.zeros((planned, 2)),
+        spare=np.zeros((2, resources), np.int64),
+        spare_share=np.zeros((2, devices), np.int64),
         event_time=p.event_time,
         event=np.column_stack([p.event_machine, p.event_up]),
     )

@@ -7,7 +7,7 @@ fit, in about log J steps, however many jobs wait; nothing is ever moved.
 
 import numpy as np
 
-from schedrl.sim.jit import leaf
+from schedrl.sim.jit import leaf, part
 
 EMPTY = 1 << 62
 """Demand of what isn't waiting."""
@@ -21,7 +21,7 @@ def new_tree(num_jobs: int, num_resources: int) -> np.ndarray:
     return np.full((2 * leaves, num_resources), EMPTY, np.int64)
 
 
-@leaf
+@part
 def add(low, place, demand, job):
     """Add a waiting job."""
     node = (low.shape[0] >> 1) + place
@@ -36,7 +36,7 @@ def add(low, place, demand, job):
         node >>= 1
 
 
-@leaf
+@part
 def remove(low, place):
     """Take a job away."""
     node = (low.shape[0] >> 1) + place
@@ -62,7 +62,7 @@ def _passes(low, node, free, m):
     return True
 
 
-@leaf
+@part
 def first(low, start, end, free, m):
     """Return the first place in start..end at which a job waits that may fit on machine m; else NONE.
 
@@ -84,7 +84,7 @@ def first(low, start, end, free, m):
     return NONE
 
 
-@leaf
+@part
 def following(low, start):
     """Return the first place from `start` on at which a job waits; else NONE."""
     leaves = low.shape[0] >> 1
@@ -103,7 +103,7 @@ def following(low, start):
     return NONE
 
 
-@leaf
+@part
 def preceding(low, end):
     """Return the last place up to `end` at which a job waits; else -1."""
     leaves = low.shape[0] >> 1

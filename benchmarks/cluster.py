@@ -1,0 +1,178 @@
+"""Speed of whole runs on many machines: against the plain-Python specification, and as the jobs get more.
+
+Both sides play a part of the same jobs by the same algorithm. Growth is the time for ten times as many
+jobs; the bound of 13 allows a logarithm. Seconds are the processor's, after compilation, of `simulate` whole.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import job_distribution
+from benchmarks.paired import interleaved, per_second, ratio, repeat, verdict
+from schedrl.evaluation.table import print_table
+from schedrl.settings import Settings
+from schedrl.sim.cluster import reference, simulate
+from schedrl.workload import Resource, Workload
+from schedrl.workload.machines import Machines
+
+MACHINE = (8.0, 32.0, 2.0)
+RESOURCES = (Resource("cpu", "cores"), Resource("memory", "GB"), Resource("gpu", "GPUs"))
+MOST_GROWTH, MOST_GIGABYTES = 13.0, 1.0
+BOUNDS = {"first_fit": 30.0, "best_fit": 60.0}
+CASES = [
+    (load, window, order, placement)
+    for load, window in ((0.97, None), (1.1, 64))
+    for order in ("fifo", "sjf")
+    for placement in ("first_fit", "best_fit")
+]
+
+
+@dataclass(frozen=True)
+class ClusterBenchmark(Settings):
+    """What to measure, and how long."""
+
+    num_jobs: int = 1_000_000
+    """Jobs of the long runs; the short ones have a tenth of them."""
+    num_machines: int = 1000
+    """Machines of 8 cores, 32 GB and 2 GPUs."""
+    reference_jobs: int = 4000
+    """Jobs that plain Python runs in each round, after which the cluster has been full for a while."""
+    rounds: int = 3
+    """Times that compiled and plain runs are compared; the median of the ratios counts."""
+    slow: bool = True
+    """Also measure backfilling and orders that change with time, with a tenth of the jobs."""
+
+    def __post_init__(self) -> None:
+        """Refuse values out of range."""
+        super().__post_init__()
+        self.in_range("num_jobs", 1000)
+        self.in_range("num_machines", 1)
+        self.in_range("reference_jobs", 10)
+        self.in_range("rounds", 1)
+
+
+def cluster(count: int) -> Machines:
+    """Return so many equal machines."""
+    names = np.array([f"m{m}" for m in range(count)], object)
+    return Machines(names, np.tile(MACHINE, (count, 1)), RESOURCES, np.full(count, "", object))
+
+
+def jobs(load: float, count: int, machines: int) -> Workload:
+    """Draw jobs that arrive at random for so many machines."""
+    capacity = tuple(amount * machines for amount in MACHINE)
+    return job_distribution.workload("poisson", load=load, num_jobs=count, capacity=capacity)
+
+
+def crowd(workload: Workload, share: float = 0.1) -> Workload:
+    """Let the first jobs arrive at once: a queue of so many from the first moment on."""
+    arrival = np.array(workload.arrival)
+    arrival[: int(share * len(arrival))] = arrival[0]
+    resources, unit = workload.resources, workload.time_unit
+    return Workload(arrival, workload.duration, workload.demand, resources=resources, time_unit=unit)
+
+
+def seconds(workload: Workload, machines: Machines, rule: str, **options: Any) -> float:
+    """Return the processor seconds of a run, the better of two."""
+    spent = []
+    for _ in range(2):
+        start = time.process_time()
+        simulate(workload, machines, rule, **options)
+        spent.append(time.process_time() - start)
+    return min(spent)
+
+
+def run(settings: ClusterBenchmark) -> None:
+    """Measure and print the tables."""
+    simulate(jobs(0.97, 100, 5), cluster(5))  # compiles, or loads what is compiled
+    _growth(settings)
+    _against_reference(settings)
+    if settings.slow:
+        _slow(settings)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    limit = "met" if peak <= MOST_GIGABYTES else "MISSED"
+    print(f"Peak memory of this process: {peak:.2f} GB ({limit}: {MOST_GIGABYTES:g} GB).")
+
+
+def _growth(settings: ClusterBenchmark) -> None:
+    rows, machines = [], cluster(settings.num_machines)
+    for load, window in ((0.97, None), (1.1, 64)):
+        long = jobs(load, settings.num_jobs, settings.num_machines)
+        short = jobs(load, settings.num_jobs // 10, settings.num_machines)
+        for crowded in (False, True):
+            pair = [crowd(w) if crowded else w for w in (short, long)]
+            for order, placement in ((o, p) for o in ("fifo", "sjf") for p in ("first_fit", "best_fit")):
+                few, many = (seconds(w, machines, f"{order}+{placement}", window=window) for w in pair)
+                growth = many / few
+                rows.append(
+                    (
+                        f"{load:g}{', a tenth at once' if crowded else ''}", window or "all",
+                        f"{order}+{placement}", f"{few:.2f} s", f"{many:.2f} s", f"{growth:.1f}x",
+                        "met" if growth <= MOST_GROWTH else "MISSED",
+                    )
+                )  # fmt: skip
+    print_table(
+        f"{settings.num_machines} machines, {settings.num_jobs // 10:,} and {settings.num_jobs:,} jobs",
+        ("load", "window", "rule", "tenth", "all", "growth", f"bound ({MOST_GROWTH:g}x)"),
+        rows,
+    )
+
+
+def _against_reference(settings: ClusterBenchmark) -> None:
+    rows, machines = [], cluster(settings.num_machines)
+    for load, window, order, placement in CASES:
+        # A crowd at the start, so that the part that plain Python can play is of a full cluster too.
+        part = crowd(jobs(load, settings.reference_jobs, settings.num_machines), 0.9)
+        rule = f"{order}+{placement}"
+
+        def compiled(part: Workload = part, rule: str = rule, window: int | None = window) -> int:
+            return len(simulate(part, machines, rule, window=window).start)
+
+        def plain(part: Workload = part, rule: str = rule, window: int | None = window) -> int:
+            return len(reference.simulate(part, machines, rule, window=window).start)
+
+        rates = interleaved(
+            {"compiled": lambda s, f=compiled: repeat(f, s), "plain": lambda s, f=plain: repeat(f, s)},
+            settings.rounds,
+            0.5,
+        )
+        got = ratio(rates, "compiled", "plain")
+        speeds = [per_second(float(np.median(rates[side]))) for side in ("compiled", "plain")]
+        rows.append((load, window or "all", rule, *speeds, str(got), verdict(got.median, BOUNDS[placement])))
+    print_table(
+        f"{settings.num_machines} machines, {settings.reference_jobs:,} jobs, most at once, jobs/s",
+        ("load", "window", "rule", "compiled", "plain Python", "ratio", "bound"),
+        rows,
+    )
+
+
+SLOW = (
+    "fifo+first_fit+easy",
+    "sjf+best_fit+easy",
+    "sjf+best_fit+conservative",
+    "wfp3+best_fit+skip",
+    "drf+best_fit+skip",
+    "priority+best_fit+easy",
+)
+
+
+def _slow(settings: ClusterBenchmark) -> None:
+    rows, machines = [], cluster(settings.num_machines)
+    for load, window in ((0.97, None), (1.1, 64)):
+        for rule in SLOW:
+            few, many = (
+                seconds(jobs(load, count, settings.num_machines), machines, rule, window=window)
+                for count in (settings.num_jobs // 100, settings.num_jobs // 10)
+            )
+            growth = f"{many / few:.1f}x"
+            rows.append((load, window or "all", rule, f"{few:.2f} s", f"{many:.2f} s", growth))
+    print_table(
+        f"The same with {settings.num_jobs // 100:,} and {settings.num_jobs // 10:,} jobs",
+        ("load", "window", "rule", "hundredth", "tenth", "growth"),
+        rows,
+    )
