@@ -169,6 +169,7 @@ def lift(c, job, i):
 def begin(c, job):
     """Let a job run whose instances have been placed."""
     c.jobs[job, STATUS] = RUNNING
+    c.times[job, START] = c.x[CLOCK]
     c.times[job, FINISH] = c.x[CLOCK] + c.times[job, DURATION]
     _heap_push(c, job)
 
@@ -212,7 +213,7 @@ def try_start(c, job, known_unfit):
         if m < 0:  # one by one, reservations do not let all of them in
             for placed in range(first, i):
                 lift(c, job, placed)
-                c.instances[placed, MACHINE] = -1
+                c.instances[placed, MACHINE], c.instances[placed, CHOSEN] = -1, 0
             c.n[LAST] = last
             c.times[job, START] = np.nan
             return NO

@@ -20,6 +20,7 @@ from .state import (
     JOB_AT,
     NUM_CHANGED,
     NUM_FRESH,
+    NUM_RESERVED,
     PLACE,
     PLANNED,
     STATUS,
@@ -120,7 +121,8 @@ def plan_before(c, place):
             n[PLANNED] = place
             break
         _reserve(c, c.jobs[waiting, JOB_AT])
-        n[PLANNED] = waiting + 1 if n[DISCIPLINE] == CONSERVATIVE else NONE
+        more = n[DISCIPLINE] == CONSERVATIVE or n[NUM_RESERVED] == 0  # none: it can't run as things stand
+        n[PLANNED] = waiting + 1 if more else NONE
 
 
 @leaf
@@ -128,7 +130,7 @@ def one_pass(c):
     """Start every visible job that may start, in order."""
     sort_fresh(c)
     forget_ahead(c)
-    c.n[PLANNED] = 0 if c.n[DISCIPLINE] >= EASY else NONE
+    c.n[PLANNED] = 0 if c.n[DISCIPLINE] == EASY or c.n[DISCIPLINE] == CONSERVATIVE else NONE
     seen, place = 0, -1
     while True:
         new = c.jobs[seen, FRESH] if seen < c.n[NUM_FRESH] else NONE
@@ -144,4 +146,6 @@ def one_pass(c):
             forget_ahead(c)
         elif result == HELD and _following(c.low, 0) == place:
             break
+        elif c.n[DISCIPLINE] == HOLD and result != HELD and c.n[NUM_RESERVED] == 0:
+            _reserve(c, job)
     c.n[NUM_FRESH] = 0

@@ -310,6 +310,7 @@ class Simulation:
             if self.problem.requeue:
                 self.restarts[job] += 1
                 self.start[job] = float("nan")
+                del self.held_last[job]
                 self.enqueue(job)
 
     def arrive(self, job: int) -> None:

@@ -20,7 +20,9 @@ from .state import (
     CHOSEN,
     CLOCK,
     DECISIONS,
+    END,
     FINISH,
+    FIRST,
     HAPPENED,
     HEAD,
     HEAP,
@@ -77,6 +79,8 @@ def _go_down(c, m):
         if c.n[REQUEUE] > 0:
             c.jobs[job, RESTARTS] += 1
             c.times[job, START] = np.nan
+            for i in range(c.jobs[job, FIRST], c.jobs[job, END]):
+                c.instances[i, MACHINE], c.instances[i, CHOSEN] = -1, 0
             _enqueue(c, job)
 
 

@@ -17,16 +17,20 @@ from .rule import PLANNING
 from .tree import NONE, new_tree
 
 # Columns of `jobs` [J, ...]; those from JOB_AT on are lists, as long as a counter says.
+JOB_COLUMNS = 14
 USER, REJECT, FIRST, END, STATUS, RESTARTS, PLACE, POSITION, SPOT, TRIED, JOB_AT, HEAP, FRESH, WAITS = range(
-    14
+    JOB_COLUMNS
 )
 # Columns of `times` [J, ...].
-ARRIVAL, DURATION, ESTIMATE, PROCS, PRIORITY, START, FINISH, SCORE = range(8)
+TIME_COLUMNS = 8
+ARRIVAL, DURATION, ESTIMATE, PROCS, PRIORITY, START, FINISH, SCORE = range(TIME_COLUMNS)
 # Columns of `instances` [I, ...]: machine (-1: never placed), devices as bits, job, links.
-MACHINE, CHOSEN, OWNER, BEFORE, BEHIND = range(5)
+INSTANCE_COLUMNS = 5
+MACHINE, CHOSEN, OWNER, BEFORE, BEHIND = range(INSTANCE_COLUMNS)
 # Columns of `machines` [M, ...]. HEAD is the first instance on it, RESERVED its first reservation; CHANGED
 # lists machines where something was given back since the last pass, AHEAD the next place that may fit there.
-UP, HEAD, RESERVED, IS_CHANGED, CHANGED, AHEAD = range(6)
+MACHINE_COLUMNS = 6
+UP, HEAD, RESERVED, IS_CHANGED, CHANGED, AHEAD = range(MACHINE_COLUMNS)
 # Columns of `reserved` [K, ...]; `reserved_time` has start and end.
 R_JOB, R_MACHINE, R_CHOSEN, R_NEXT = range(4)
 # Places in `n`: first what stays.
@@ -36,7 +40,8 @@ VISIBLE, EDGE, NUM_RESERVED, PLANNED = range(16, 20)
 """Jobs in the window; the place of the last of them (NONE: all are in it); reservations; the place up
 to which this pass has made them."""
 COUNTERS = 20
-UNTIL, AGING_TIME, EPOCH, LONG_FROM, KEEP, SLOPE, CLOCK = range(7)
+NUM_X = 7
+UNTIL, AGING_TIME, EPOCH, LONG_FROM, KEEP, SLOPE, CLOCK = range(NUM_X)
 """Places in `x`."""
 OFFLINE = 1 << 61
 """Taken off what is free on a machine that is down, so that nothing fits."""
@@ -84,18 +89,18 @@ def new_cluster(problem: Problem, place: np.ndarray, job_at: np.ndarray) -> Clus
     """Return a run before anything has happened; `place` as `run.places_of` gives it."""
     p = problem
     count, resources = p.demand.shape
-    jobs = np.zeros((count, 14), np.int64)
+    jobs = np.zeros((count, JOB_COLUMNS), np.int64)
     for column, values in (
         (USER, p.user), (REJECT, p.reject), (FIRST, p.offset[:-1]), (END, p.offset[1:]),
         (PLACE, place), (JOB_AT, job_at), (POSITION, -1),
     ):  # fmt: skip
         jobs[:, column] = values
-    times = np.full((count, 8), np.nan)
+    times = np.full((count, TIME_COLUMNS), np.nan)
     times[:, : PRIORITY + 1] = np.column_stack([p.arrival, p.duration, p.estimate, p.procs, p.priority])
-    instances = np.full((p.offset[-1], 5), -1)
+    instances = np.full((p.offset[-1], INSTANCE_COLUMNS), -1)
     instances[:, CHOSEN] = 0
     instances[:, OWNER] = np.repeat(np.arange(count), np.diff(p.offset))
-    machines = np.zeros((len(p.devices), 6), np.int64)
+    machines = np.zeros((len(p.devices), MACHINE_COLUMNS), np.int64)
     machines[:, UP], machines[:, HEAD], machines[:, RESERVED] = 1, -1, -1
     n = np.zeros(COUNTERS, np.int64)
     n[: DEVICE + 1] = p.order, p.static, p.shares, p.placement, p.discipline, p.window, p.requeue, p.g
