@@ -49,6 +49,7 @@ def zipped():
         (b"\xef\xbb\xbf", "no jobs|is empty|no format"),
         (b"hello world\n", "no format"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",  # the bytes hold the time of packing
 )
 def test_what_is_no_trace_is_told(tmp_path, data, what):
     path = tmp_path / "file"
