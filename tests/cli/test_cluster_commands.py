@@ -90,6 +90,7 @@ def test_the_number_of_jobs_is_that_of_an_episode(tmp_path):
     assert plan.environment.num_jobs == 30
     assert plan.settings.num_jobs is None
     assert plan.algorithms["ppo"].network == "mlp"
-    assert plan.baselines[-1] == "fifo+first_fit+skip" or "hold" in plan.baselines[-1]
+    assert plan.baselines[0] == "sjf+best_fit+easy"
+    assert plan.baselines[-1] == "sjf+best_fit+hold"
     plan = read_plan([*CLUSTER.split(), "--baselines", "sjf", "--output_dir", str(tmp_path)])
     assert plan.baselines == ("sjf+first_fit+skip",)

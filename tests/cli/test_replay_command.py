@@ -15,7 +15,6 @@ import job_distribution
 from schedrl.evaluation.cluster import plots, report
 from schedrl.launch.replay.request import is_replay, read_request
 from schedrl.launch.replay.settings import DOZEN
-from schedrl.sim.cluster.rule import DISCIPLINES
 from schedrl.workload import Workload
 from schedrl.workload.writers import write_trace
 
@@ -62,7 +61,6 @@ def test_which_command_lines_are_replays(line, asked):
     assert is_replay(line.split()) is asked
 
 
-@pytest.mark.skipif("easy" not in DISCIPLINES, reason="rules that are not here yet")
 def test_one_command_compares_a_dozen_heuristics_and_draws_the_heat_map(here, capsys):
     assert replay() == 0
     assert len(DOZEN) == len(set(DOZEN)) == 12
@@ -72,7 +70,7 @@ def test_one_command_compares_a_dozen_heuristics_and_draws_the_heat_map(here, ca
         report.HTML, report.CSV, report.JSON, report.HEAT, report.CDF, report.GANTT, report.JOBS,
     }  # fmt: skip
     out = capsys.readouterr().out
-    assert "12/12 hold" in out
+    assert "12/12 sjf+best_fit+hold" in out
     assert "4 machines with 32 cpu [cores]" in out
 
 

@@ -7,8 +7,6 @@ rule's own, `schedrl.sim.cluster.placements.fragmentation`; here it is followed 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from schedrl.evaluation.cluster import timeline
@@ -20,8 +18,7 @@ from schedrl.sim.cluster.problem import prepare
 from schedrl.sim.cluster.schedule import Schedule
 from schedrl.sim.jit import njit
 
-_of_machine: Any = getattr(placements, "fragmentation", None)
-_change = change
+_of_machine, _change = placements.fragmentation, change
 
 
 @njit
@@ -67,8 +64,6 @@ def fragmentation(schedule: Schedule) -> dict[str, float | None]:
 
 def follow(schedule: Schedule) -> Steps | None:
     """Return fragmentation and free devices over time, shares of all, [T, 2]; None without devices."""
-    if "fgd" not in placements.PLACEMENTS:
-        return None
     problem = prepare(schedule.workload, schedule.machines, "fgd")
     if problem.g < 0:
         return None

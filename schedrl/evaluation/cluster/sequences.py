@@ -52,10 +52,8 @@ def known_rules(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def standard_rules() -> tuple[str, ...]:
-    """Return the rules of RULES that the simulator has."""
-    from schedrl.sim.cluster.rule import DISCIPLINES
-
-    return tuple(rule for rule in RULES if rule.split("+")[-1] in DISCIPLINES)
+    """Return the full names of RULES."""
+    return known_rules(RULES)
 
 
 def is_cluster(settings: Any) -> bool:

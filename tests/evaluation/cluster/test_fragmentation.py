@@ -11,7 +11,6 @@ from schedrl.evaluation.cluster.fragmentation import fragmentation
 from schedrl.sim.cluster import placements
 from schedrl.sim.cluster.devices import ONE
 
-pytestmark = pytest.mark.skipif("fgd" not in placements.PLACEMENTS, reason="fgd is not here yet")
 GOLDEN = Path(__file__).parent / "golden" / "fgd.json"
 
 
