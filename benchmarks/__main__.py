@@ -39,6 +39,11 @@ BENCHMARKS = {
         False,
     ),
     "wait_trap": ("WaitTrapBenchmark", "how often a greedy policy waits for ever, by its settings", False),
+    "backfilling": (
+        "BackfillingBenchmark",
+        "orders with and without backfilling, against RLScheduler's",
+        False,
+    ),
     "steady_state": ("SteadyStateBenchmark", "the same while arrivals never stop", False),
 }
 """name -> settings class in the module of that name, what it measures, whether it is quick (minutes)."""
