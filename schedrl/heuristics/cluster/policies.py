@@ -26,8 +26,8 @@ _order_score, _placement_score, _device_fits = orders.score, placements.score, d
 class ClusterPolicy:
     """A rule as a `Policy` (reads representation "state").
 
-    In `job_machine` it chooses among the visible jobs by its order, and lets later ones pass if it says `skip`.
-    In `machine` and `elastic` the environment's `queue_order` chooses the job, and the rule's order is not asked.
+    In `job_machine` it chooses among the visible jobs by its order, and lets later ones pass if it says
+    `skip`. In `machine` and `elastic` the environment's `queue_order` chooses the job, not the rule.
     Elastic jobs get all that they ask for. `fgd` takes the visible jobs as typical.
 
     Args:
@@ -60,13 +60,7 @@ class ClusterPolicy:
 
     def predict(self, obs: Mapping[str, Any], deterministic: bool = True) -> Any:
         """Return the action for one observation, or the actions [B] of a batch; elastic: tuples of parts."""
-        single = np.ndim(obs["scalars"]) == 1
-        leaves = {
-            name: np.asarray(obs[name])
-            for name in ("action_mask", "free", "capacity", "share", "jobs", "scalars")
-        }
-        if single:
-            leaves = {name: leaf[None] for name, leaf in leaves.items()}
+        single, leaves = leaves_of(obs)
         mask, share, jobs = leaves["action_mask"].astype(bool), leaves["share"], leaves["jobs"]
         elastic = self.action == "elastic"
         if elastic:
@@ -75,13 +69,14 @@ class ClusterPolicy:
         choose(
             orders.ORDERS[self.rule.order],
             placements.PLACEMENTS[self.rule.placement],
-            np.array([self.rule.discipline == "strict", self.action == "job_machine"]),
+            self.rule.discipline == "strict",
+            self.action == "job_machine",
             self.aging_time,
             np.ascontiguousarray(mask),
-            _micro(leaves["free"].swapaxes(1, 2)),
-            _micro(leaves["capacity"].swapaxes(1, 2)),
-            _micro(share),
-            _micro(jobs[..., DEMAND:]),
+            micro(leaves["free"].swapaxes(1, 2)),
+            micro(leaves["capacity"].swapaxes(1, 2)),
+            micro(share),
+            micro(jobs[..., DEMAND:]),
             np.ascontiguousarray(jobs, np.float64),
             np.ascontiguousarray(leaves["scalars"], np.float64),
             actions,
@@ -93,7 +88,15 @@ class ClusterPolicy:
         return (int(actions[0]), int(device[0]), shares[0]) if single else (actions, device, shares)
 
 
-def _micro(amounts: np.ndarray) -> np.ndarray:
+def leaves_of(obs: Mapping[str, Any]) -> tuple[bool, dict[str, np.ndarray]]:
+    """Return whether it is a single observation, and what a rule reads of it as a batch."""
+    names = ("action_mask", "free", "capacity", "share", "jobs", "scalars")
+    single = np.ndim(obs["scalars"]) == 1
+    return single, {name: np.asarray(obs[name])[None] if single else np.asarray(obs[name]) for name in names}
+
+
+def micro(amounts: np.ndarray) -> np.ndarray:
+    """Return amounts in whole micro-units, as the simulator has them."""
     return np.ascontiguousarray(np.rint(amounts * ONE), np.int64)
 
 
@@ -106,57 +109,64 @@ def _fullest(share: np.ndarray, demand: np.ndarray, machine: np.ndarray, g: np.n
 
 
 @leaf
-def _fits(free, share, demand, k, m, g):
+def fits(free, share, demand, k, m, g):
+    """Tell whether one instance of job k fits on machine m."""
     for r in range(free.shape[0]):
         if free[r, m] < demand[k, r]:
             return False
     return g < 0 or _device_fits(share, m, demand[k, g])
 
 
+@leaf
+def _ranked(order, now, aging_time, jobs, demand):
+    """Return the visible jobs in the order, by their slots."""
+    there = 0
+    while there < len(jobs) and jobs[there, ESTIMATE] >= 0:
+        there += 1
+    score = np.empty(there)
+    for k in range(there):
+        job = jobs[k]
+        score[k] = _order_score(
+            order, now, job[ARRIVAL], job[ESTIMATE], job[INSTANCES] * demand[k, 0] / ONE, job[PRIORITY],
+            0.0, aging_time, 0.0,
+        )  # fmt: skip
+    return np.argsort(score, kind="mergesort")
+
+
+@leaf
+def _machine(placement, k, legal, free, capacity, share, demand, typical, g):
+    """Return the machine for job k among the legal ones on which it fits, -1 if there is none."""
+    largest = np.empty(len(capacity), np.int64)
+    for r in range(len(capacity)):
+        largest[r] = max(capacity[r].max(), 1)
+    found, lowest = -1, np.inf
+    for m in range(free.shape[1]):
+        if legal[m] and fits(free, share, demand, k, m, g):
+            value = _placement_score(placement, m, k, free, capacity, share, demand, largest, typical, -1, g)
+            if value < lowest:
+                found, lowest = m, value
+    return found
+
+
 @njit
-def choose(order, placement, how, aging_time, mask, free, capacity, share, demand, jobs, scalars, actions):
-    """Answer a batch of observations [B]; `how` = strict, job_machine; amounts in micro-units."""
-    slots, machines = jobs.shape[1], free.shape[2]
-    score = np.empty(slots)
-    typical = np.empty((slots, free.shape[1] + 1))
-    largest = np.empty(free.shape[1], np.int64)
-    for b in range(actions.shape[0]):
-        now, g = scalars[b, 0], int(scalars[b, 2])
-        there = 0
-        while there < slots and jobs[b, there, ESTIMATE] >= 0:
-            job = jobs[b, there]
-            procs = job[INSTANCES] * demand[b, there, 0] / ONE
-            score[there] = _order_score(
-                order, now, job[ARRIVAL], job[ESTIMATE], procs, job[PRIORITY], 0.0, aging_time, 0.0
-            )
-            there += 1
-        for k in range(there):
-            typical[k, :-1] = demand[b, k]
-            typical[k, -1] = 1.0 / there
-        for r in range(free.shape[1]):
-            largest[r] = max(capacity[b, r].max(), 1)
+def choose(
+    order, placement, strict, any_job, aging_time, mask, free, capacity, share, demand, jobs, scalars, actions
+):
+    """Answer a batch of observations [B]; amounts in micro-units, machines last."""
+    machines = free.shape[2]
+    for b in range(len(actions)):
         actions[b] = mask.shape[1] - 1
-        for k in np.argsort(score[:there], kind="mergesort") if how[1] else np.arange(min(there, 1)):
-            lowest, found = np.inf, -1
-            for m in range(machines):
-                if mask[b, k * machines + m] and _fits(free[b], share[b], demand[b], k, m, g):
-                    value = _placement_score(
-                        placement,
-                        m,
-                        k,
-                        free[b],
-                        capacity[b],
-                        share[b],
-                        demand[b],
-                        largest,
-                        typical[:there],
-                        -1,
-                        g,
-                    )
-                    if value < lowest:
-                        lowest, found = value, m
-            if found >= 0:
-                actions[b] = k * machines + found
-                break
-            if how[0]:
+        ranked = _ranked(order, scalars[b, 0], aging_time, jobs[b], demand[b])
+        typical = np.full((len(ranked), free.shape[1] + 1), 1.0 / max(len(ranked), 1))
+        typical[:, :-1] = demand[b, : len(ranked)]
+        for k in ranked:
+            if not any_job and k > 0:
+                continue
+            legal = mask[b, k * machines : (k + 1) * machines]
+            m = _machine(
+                placement, k, legal, free[b], capacity[b], share[b], demand[b], typical, int(scalars[b, 2])
+            )
+            if m >= 0:
+                actions[b] = k * machines + m
+            if m >= 0 or strict:
                 break

@@ -5,11 +5,11 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 from clusters import jobs, machines
-from schedrl.sim.cluster.schedule import FINISHED
 
 from schedrl.sim.cluster import simulate
 from schedrl.sim.cluster.orders import ORDERS
 from schedrl.sim.cluster.placements import PLACEMENTS
+from schedrl.sim.cluster.schedule import FINISHED
 
 TAU = 10
 DISCIPLINES = ("strict", "skip", "easy", "conservative")
