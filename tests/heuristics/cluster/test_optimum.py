@@ -12,7 +12,7 @@ from schedrl.sim.cluster.placements import PLACEMENTS
 from schedrl.sim.cluster.schedule import FINISHED
 
 TAU = 10
-DISCIPLINES = ("strict", "skip", "easy", "conservative")
+DISCIPLINES = ("strict", "skip", "easy", "conservative", "hold")
 RESOURCES = ("cpu", "memory")
 
 
@@ -76,15 +76,18 @@ def draw(seed):
     return jobs(*sorted(rows, key=lambda row: row[0]), resources=RESOURCES)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_no_rule_beats_the_optimum(seed):
-    workload, cluster = draw(seed), machines((4, 4), (4, 6), resources=RESOURCES)
-    best = optimum(workload, cluster)
-    reached = {}
+def best_rule(workload, cluster):
+    """Return the least mean bounded slowdown of any rule."""
+    reached = []
     for parts in product(ORDERS, PLACEMENTS, DISCIPLINES):
         schedule = simulate(workload, cluster, "+".join(parts))
         assert (schedule.status == FINISHED).all()
-        reached["+".join(parts)] = mean_bounded_slowdown(workload, schedule.start)
-    assert min(reached.values()) >= best - 1e-9
-    assert min(reached.values()) <= 1.25 * best
-    assert reached["sjf+best_fit+skip"] <= reached["ljf+best_fit+skip"]
+        reached.append(mean_bounded_slowdown(workload, schedule.start))
+    return min(reached)
+
+
+def test_no_rule_beats_the_optimum_and_some_reach_it():
+    cluster = machines((4, 4), (4, 6), resources=RESOURCES)
+    ratios = [best_rule(workload, cluster) / optimum(workload, cluster) for workload in map(draw, range(4))]
+    assert min(ratios) == pytest.approx(1)
+    assert max(ratios) > 1.1, "waiting on purpose pays here, and no rule does that"

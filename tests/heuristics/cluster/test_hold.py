@@ -1,0 +1,50 @@
+"""The hold rule on worked examples, and its numbers found on validation workloads."""
+
+import numpy as np
+import pytest
+from clusters import jobs, machines
+
+from schedrl.heuristics.cluster import hold, tune_hold, validation_workloads
+from schedrl.settings import UserError
+from schedrl.sim.cluster import simulate
+from schedrl.sim.cluster.rule import Hold
+from schedrl.workload.generators import settings_of
+
+
+def test_a_long_job_waits_for_room_or_for_silence():
+    """Ten processors, half of which a long job must leave free; the first job takes one until 10."""
+    workload = jobs((0, 10, 1), (1, 100, 5), (2, 200, 1))
+    assert simulate(workload, machines(10), "sjf+best_fit+easy").start.tolist() == [0, 1, 2]
+    # .4 would stay free at 1; at 10 nothing runs. The third job is behind the held head, then held itself.
+    found = simulate(workload, machines(10), "hold", hold=Hold(60, keep=0.5, slope=0))
+    assert found.start.tolist() == [0, 10, 110]
+    # up to long_from nothing is held
+    assert simulate(workload, machines(10), "hold", hold=Hold(200, 0.5, 0)).start.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(("procs", "start"), [(7, 1), (8, 50)])
+def test_the_longer_the_job_the_more_room(procs, start):
+    """At twice long_from .05 + .2 ln 2 = .19 of the ten processors must stay free: two, not one."""
+    workload = jobs((0, 50, 1), (1, 120, procs))
+    assert simulate(workload, machines(10), "hold", hold=Hold(60, 0.05, 0.2)).start.tolist() == [0, start]
+
+
+def test_the_numbers_are_the_best_on_the_workloads_given():
+    settings = settings_of("bursty").from_dict(
+        {"load": 0.9, "resources": ("cpu",), "capacity": (16.0,), "sizes": ("whole:1:8",)}
+    )
+    workloads = validation_workloads(settings, num_jobs=60, count=hold.MIN_WORKLOADS)
+    cluster = machines(8, 8)
+
+    def mean(numbers):
+        runs = (simulate(workload, cluster, "hold", hold=numbers) for workload in workloads)
+        return np.mean([hold.mean_bounded_slowdown(run) for run in runs])
+
+    best = tune_hold(workloads, cluster, long_from=(60.0,))
+    assert mean(best) <= min(mean(Hold(60.0, keep, slope)) for keep in hold.KEEP for slope in hold.SLOPE)
+    assert mean(best) < mean(Hold(1e9, 0, 0)), "never holding is worse"
+
+
+def test_few_workloads_are_refused():
+    with pytest.raises(UserError, match="10 validation workloads"):
+        tune_hold([], machines(1))
