@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from clusters import jobs, machines, machines_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_clusters import jobs, machines, machines_of
 
 from schedrl.sim.cluster import simulate
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from clusters import jobs, machines
+from small_clusters import jobs, machines
 
 from schedrl.heuristics.cluster import hold, tune_hold, validation_workloads
 from schedrl.settings import UserError

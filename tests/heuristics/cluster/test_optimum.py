@@ -4,7 +4,7 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
-from clusters import jobs, machines
+from small_clusters import jobs, machines
 
 from schedrl.sim.cluster import simulate
 from schedrl.sim.cluster.orders import ORDERS

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
+
 from schedrl.envs.simple_cluster import play, workloads_of
 from schedrl.envs.simple_cluster.settings import SimpleClusterSettings
-from schedrl.workload.cluster_file import default_cluster
-
 from schedrl.heuristics.cluster.policies import ClusterPolicy
 from schedrl.heuristics.cluster.tetris import TetrisPolicy
 from schedrl.settings import UserError
 from schedrl.sim.cluster import simulate
+from schedrl.workload.cluster_file import default_cluster
 
 ALL_SEEN = SimpleClusterSettings(num_jobs=40, num_job_slots=40, load=1.0)
 
