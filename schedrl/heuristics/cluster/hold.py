@@ -62,15 +62,16 @@ def tune_hold(
     Raises:
         UserError: too few workloads.
     """
-    from schedrl.sim.cluster import simulate
     from schedrl.sim.cluster.rule import Hold
+    from schedrl.sim.cluster.run import simulate
 
     if len(workloads) < MIN_WORKLOADS:
         raise UserError(f"tuning needs at least {MIN_WORKLOADS} validation workloads, got {len(workloads)}")
     score = score or mean_bounded_slowdown
-    best, lowest = Hold(), np.inf
+    best, lowest = Hold(), float(np.inf)
     for numbers in map(Hold._make, product(long_from, KEEP, SLOPE)):
-        value = np.mean([score(simulate(workload, machines, "hold", hold=numbers)) for workload in workloads])
+        found = [score(simulate(workload, machines, "hold", hold=numbers)) for workload in workloads]
+        value = float(np.mean(found))
         if value < lowest - 1e-12:
             best, lowest = numbers, value
     return best
