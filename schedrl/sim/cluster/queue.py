@@ -14,6 +14,7 @@ from .schedule import WAITING
 from .state import (
     AHEAD,
     CHANGED,
+    DEVICE,
     DISCIPLINE,
     EDGE,
     FRESH,
@@ -23,7 +24,9 @@ from .state import (
     NUM_RESERVED,
     PLACE,
     PLANNED,
+    REST,
     STATUS,
+    STEP,
     VISIBLE,
     WAITING_JOBS,
     WINDOW,
@@ -46,7 +49,7 @@ def enqueue(c, job):
     n, place = c.n, c.jobs[job, PLACE]
     c.jobs[job, STATUS] = WAITING
     n[WAITING_JOBS] += 1
-    _add(c.low, place, c.demand, job)
+    _add(c.low, place, c.demand, job, n[REST], c.jobs[job, STEP])
     if place > n[EDGE]:
         return
     c.jobs[n[NUM_FRESH], FRESH] = place
@@ -99,7 +102,9 @@ def next_old(c, after):
     found = NONE
     for k in range(c.n[NUM_CHANGED]):
         if c.machines[k, AHEAD] <= after:
-            c.machines[k, AHEAD] = _first(c.low, after + 1, c.n[EDGE], c.free, c.machines[k, CHANGED])
+            c.machines[k, AHEAD] = _first(
+                c.low, after + 1, c.n[EDGE], c.free, c.machines[k, CHANGED], c.n[REST], c.least, c.n[DEVICE]
+            )
         found = min(found, c.machines[k, AHEAD])
     return found
 

@@ -14,13 +14,12 @@ from schedrl.sim.jit import borrowed, leaf
 from .devices import ONE
 from .problem import Problem
 from .rule import PLANNING
-from .tree import NONE, new_tree
+from .tree import NONE, new_tree, steps_of
 
 # Columns of `jobs` [J, ...]; those from JOB_AT on are lists, as long as a counter says.
-JOB_COLUMNS = 14
-USER, REJECT, FIRST, END, STATUS, RESTARTS, PLACE, POSITION, SPOT, TRIED, JOB_AT, HEAP, FRESH, WAITS = range(
-    JOB_COLUMNS
-)
+JOB_COLUMNS = 15
+USER, REJECT, FIRST, END, STATUS, RESTARTS, PLACE, POSITION, SPOT, TRIED, STEP = range(11)
+JOB_AT, HEAP, FRESH, WAITS = range(11, JOB_COLUMNS)
 # Columns of `times` [J, ...].
 TIME_COLUMNS = 8
 ARRIVAL, DURATION, ESTIMATE, PROCS, PRIORITY, START, FINISH, SCORE = range(TIME_COLUMNS)
@@ -36,10 +35,10 @@ R_JOB, R_MACHINE, R_CHOSEN, R_NEXT = range(4)
 # Places in `n`: first what stays.
 ORDER, STATIC, SHARES, PLACEMENT, DISCIPLINE, WINDOW, REQUEUE, DEVICE = range(8)
 DECISIONS, LAST, ARRIVED, HAPPENED, RUNNING_JOBS, WAITING_JOBS, NUM_CHANGED, NUM_FRESH = range(8, 16)
-VISIBLE, EDGE, NUM_RESERVED, PLANNED = range(16, 20)
+VISIBLE, EDGE, NUM_RESERVED, PLANNED, REST = range(16, 21)
 """Jobs in the window; the place of the last of them (NONE: all are in it); reservations; the place up
-to which this pass has made them."""
-COUNTERS = 20
+to which this pass has made them; the resource of `tree.steps_of`."""
+COUNTERS = 21
 NUM_X = 7
 UNTIL, AGING_TIME, EPOCH, LONG_FROM, KEEP, SLOPE, CLOCK = range(NUM_X)
 """Places in `x`."""
@@ -63,6 +62,7 @@ class Cluster(NamedTuple):
     largest: np.ndarray  # [R]
     total: np.ndarray  # [R]
     typical: np.ndarray  # [P, R + 1]
+    least: np.ndarray  # [2, 4] see tree.steps_of
     low: np.ndarray  # [2 N, R]
     used: np.ndarray  # [users + 1, R] running amounts, of users where the order reads them; last: of all
     reserved: np.ndarray  # [K, 4]
@@ -79,7 +79,8 @@ def borrow(c):
     return Cluster(
         borrowed(c.n), borrowed(c.x), borrowed(c.jobs), borrowed(c.times), borrowed(c.instances),
         borrowed(c.machines), borrowed(c.demand), borrowed(c.free), borrowed(c.capacity),
-        borrowed(c.share), borrowed(c.largest), borrowed(c.total), borrowed(c.typical), borrowed(c.low),
+        borrowed(c.share), borrowed(c.largest), borrowed(c.total), borrowed(c.typical),
+        borrowed(c.least), borrowed(c.low),
         borrowed(c.used), borrowed(c.reserved), borrowed(c.reserved_time),
         borrowed(c.spare), borrowed(c.spare_share), borrowed(c.event_time), borrowed(c.event),
     )  # fmt: skip
@@ -105,6 +106,7 @@ def new_cluster(problem: Problem, place: np.ndarray, job_at: np.ndarray) -> Clus
     n = np.zeros(COUNTERS, np.int64)
     n[: DEVICE + 1] = p.order, p.static, p.shares, p.placement, p.discipline, p.window, p.requeue, p.g
     n[LAST], n[EDGE] = -1, NONE
+    n[REST], jobs[:, STEP], least = steps_of(p.demand, p.g)
     planned = len(instances) if p.discipline in PLANNING else 1
     devices = max(int(p.devices.max()), 1)
     return Cluster(
@@ -121,7 +123,8 @@ def new_cluster(problem: Problem, place: np.ndarray, job_at: np.ndarray) -> Clus
         largest=p.largest,
         total=p.total,
         typical=p.typical,
-        low=new_tree(count if p.static else 1, resources),
+        least=least,
+        low=new_tree(count if p.static else 1, resources, int(n[REST])),
         used=np.zeros((int(p.user.max()) + 2 if p.shares else 1, resources), np.int64),
         reserved=np.zeros((planned, 4), np.int64),
         reserved_time=np.zeros((planned, 2)),
