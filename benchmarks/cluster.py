@@ -111,7 +111,7 @@ def _growth(settings: ClusterBenchmark) -> None:
                 growth = many / few
                 rows.append(
                     (
-                        f"{load:g}{', a tenth at once' if crowded else ''}", window or "all",
+                        f"{load:g}{', a tenth at once' if crowded else ''}", str(window or "all"),
                         f"{order}+{placement}", f"{few:.2f} s", f"{many:.2f} s", f"{growth:.1f}x",
                         "met" if growth <= MOST_GROWTH else "MISSED",
                     )
@@ -143,7 +143,16 @@ def _against_reference(settings: ClusterBenchmark) -> None:
         )
         got = ratio(rates, "compiled", "plain")
         speeds = [per_second(float(np.median(rates[side]))) for side in ("compiled", "plain")]
-        rows.append((load, window or "all", rule, *speeds, str(got), verdict(got.median, BOUNDS[placement])))
+        rows.append(
+            (
+                f"{load:g}",
+                str(window or "all"),
+                rule,
+                *speeds,
+                str(got),
+                verdict(got.median, BOUNDS[placement]),
+            )
+        )
     print_table(
         f"{settings.num_machines} machines, {settings.reference_jobs:,} jobs, most at once, jobs/s",
         ("load", "window", "rule", "compiled", "plain Python", "ratio", "bound"),
@@ -170,7 +179,7 @@ def _slow(settings: ClusterBenchmark) -> None:
                 for count in (settings.num_jobs // 100, settings.num_jobs // 10)
             )
             growth = f"{many / few:.1f}x"
-            rows.append((load, window or "all", rule, f"{few:.2f} s", f"{many:.2f} s", growth))
+            rows.append((f"{load:g}", str(window or "all"), rule, f"{few:.2f} s", f"{many:.2f} s", growth))
     print_table(
         f"The same with {settings.num_jobs // 100:,} and {settings.num_jobs // 10:,} jobs",
         ("load", "window", "rule", "hundredth", "tenth", "growth"),
