@@ -55,7 +55,8 @@ def draw_heat_map(figure: Figure, entries: Sequence[Entry], unit: str) -> str:
     columns = _columns(entries, figure.get_figwidth())
     rows = -(-len(entries) // columns)
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    last = max(float(e.heat.edges[-1]) for e in entries)
+    # One policy that leaves a job for weeks must not squeeze the others into a line.
+    last = float(np.median([e.heat.edges[-1] for e in entries]))
     first = float(entries[0].heat.edges[0])
     size, name = in_readable_time(last - first, unit)
     drawn: Any = None
@@ -87,7 +88,7 @@ def draw_heat_map(figure: Figure, entries: Sequence[Entry], unit: str) -> str:
     means = f" A row is the mean of {merged} neighbours." if merged > 1 else ""
     return (
         "Each machine's busiest resource, averaged over spans of time; machines in the order of the file."
-        f"{means} Drawn to a little after the last start."
+        f"{means} Drawn to a little after the last start under half of the policies."
     )
 
 
