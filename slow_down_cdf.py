@@ -120,7 +120,7 @@ def _on_cluster(args: argparse.Namespace, algo: str, policy: Any, settings: Any,
         )
     except OSError as error:
         raise UserError(f"can't write to {folder}: {error.strerror}; choose another --output_dir") from None
-    print("\n" + sequences.conclusion(replay, f"{algo} (greedy)"))
+    print("\n" + sequences.conclusion(replay, f"{algo} ({policy.play})"))
     print("\nwrote " + ", ".join(map(str, paths)))
     return 0
 

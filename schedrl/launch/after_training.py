@@ -40,7 +40,7 @@ def evaluate_and_draw(
             f"can't write the report to {plan.folder}: {error.strerror}; free it and run "
             f"python slow_down_cdf.py --model_dir {plan.folder}"
         ) from None
-    print("\n" + verdict(evaluation, plan.launch.algo) + "\n")
+    print("\n" + verdict(evaluation, plan.launch.algo, policy.play) + "\n")
     say("wrote " + ", ".join(map(str, paths)))
     return evaluation
 
@@ -53,14 +53,14 @@ def _on_cluster(plan: Plan, policy: Any, rules: Mapping[str, Any], say: Callable
     algo, count = plan.launch.algo, num_sequences(plan.launch.num_eval_episodes)
     options: dict[str, Any] = {"count": count, "seed": SEED, "rules": rules, "say": say}
     replay, paths, _ = evaluate_into(plan.folder, {algo: policy}, plan.environment, **options)
-    print("\n" + conclusion(replay, f"{algo} (greedy)") + "\n")
+    print("\n" + conclusion(replay, f"{algo} ({policy.play})") + "\n")
     say("wrote " + ", ".join(map(str, paths)))
     return replay
 
 
-def verdict(evaluation: Evaluation, algo: str) -> str:
-    """Say in one sentence whom the greedy policy beats, by how much, and whom not."""
-    label = evaluation.run(algo, "greedy").label
+def verdict(evaluation: Evaluation, algo: str, play: str = "greedy") -> str:
+    """Say in one sentence whom the policy, played so, beats, by how much, and whom not."""
+    label = evaluation.run(algo, play).label
     mean = evaluation.summaries[label].mean
     pairs = [c for c in evaluation.comparisons if c.policy == label]
     parts = []
@@ -75,7 +75,7 @@ def verdict(evaluation: Evaluation, algo: str) -> str:
             parts.append(f"{words}: {', '.join(names)}")
     if not pairs:
         parts = ["it was alone"]
-    return f"{algo} (greedy) has a mean slowdown of {mean:.2f}: " + "; ".join(parts) + "."
+    return f"{label} has a mean slowdown of {mean:.2f}: " + "; ".join(parts) + "."
 
 
 SENTENCES = (

@@ -17,6 +17,7 @@ from schedrl.launch.plan import Plan
 from schedrl.launch.profiling import Profiler
 from schedrl.launch.progress import Progress, make_progress
 from schedrl.launch.reward_terms import reward_lines
+from schedrl.launch.validation import selection_of
 from schedrl.launch.workload import described
 from schedrl.launch.yardsticks import Yardsticks
 from schedrl.learning.action_spec import ActionSpec
@@ -45,7 +46,9 @@ def run(plan: Plan) -> int:
                 progress.say(f"saved after {budget.decisions:,} decisions; to go on: {resume_command(plan)}")
                 return interrupts.exit_code
             progress.say(f"trained {budget.decisions:,} decisions in {trained.seconds:.0f} s")
-            conclude(plan, trained.model.policy(), yardsticks, progress)
+            policy = trained.model.policy()
+            policy.play = trained.play
+            conclude(plan, policy, yardsticks, progress)
             return 0
         except NumericsError as error:
             progress.close()
@@ -148,6 +151,7 @@ def open_run(plan: Plan, budget: Budget, say: Callable[[str], None] | None = Non
         settings=plan.described,
         resume=plan.launch.resume,
         say=say,
+        selection=selection_of(plan, say or (lambda text: None)),
         # Nothing that could be resumed is there (`plan` has looked): at most what a killed start left.
         overwrite=fresh and plan.folder is not None and (plan.folder / "run.json").exists(),
     )

@@ -40,6 +40,7 @@ DEBUG = {
     "total_steps": "48",
     "use_tf_function": "False",
     "check_numerics": "True",
+    "validate_every": "0",
 }
 """What debug mode sets: a run that can be read, one environment, no graph, every number checked."""
 

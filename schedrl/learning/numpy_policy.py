@@ -16,6 +16,7 @@ from schedrl.learning.checkpoint import check_shapes, load_arrays
 from schedrl.learning.distributions import LARGE_NEGATIVE, require_legal
 from schedrl.learning.normaliser import Normaliser, normalise
 from schedrl.learning.run_folder import read_description
+from schedrl.learning.selection import GREEDY
 
 MASK = "action_mask"
 
@@ -25,6 +26,7 @@ class NumpyPolicy:
 
     Attributes:
         temperature: logits are divided by it when sampling; below 1 is closer to greedy.
+        play: "greedy" or "sampled", whichever validation workloads chose when it was trained.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class NumpyPolicy:
         normaliser.load_state(statistics)
         self._scale = normaliser.scale()
         self.temperature = 1.0
+        self.play = GREEDY
         self.reseed(seed)
 
     @classmethod
@@ -63,7 +66,9 @@ class NumpyPolicy:
             UserError: missing, damaged, or from another version.
         """
         arrays, header = load_arrays(path, kind="policy")
-        return make_policy(header["spec"], arrays["weights"], arrays, seed)
+        policy = make_policy(header["spec"], arrays["weights"], arrays, seed)
+        policy.play = header.get("play", GREEDY)
+        return policy
 
     def reseed(self, seed: int) -> None:
         """Restart the generator that `predict(deterministic=False)` draws from."""

@@ -6,6 +6,7 @@ models/ppo_deeprm/
     tensorboard/          the same for TensorBoard
     reward_history.npy    one value per finished episode; slowdown_history.npy likewise
     checkpoints/          everything that `--resume` needs
+    validation.csv        means on validation workloads at each look, where weights are chosen by them
     policy.npz            weights and normaliser, read with NumPy alone
     saved_model/          TensorFlow SavedModel with named signatures
 """
@@ -36,9 +37,12 @@ from schedrl.learning.checkpoint import (
     unflatten_state,
 )
 from schedrl.learning.logger import Logger, Record
+from schedrl.learning.selection import GREEDY, Selection
 from schedrl.settings import UserError
 
-FILES = ("run.json", "metrics.csv", "policy.npz", "reward_history.npy", "slowdown_history.npy")
+FILES = (
+    "run.json", "metrics.csv", "validation.csv", "policy.npz", "reward_history.npy", "slowdown_history.npy",
+)  # fmt: skip
 FOLDERS = ("checkpoints", "saved_model", "tensorboard")
 NAMES = ("algo", "env")
 PACKAGES = ("tensorflow", "keras", "numpy", "numba", "scipy", "gymnasium")
@@ -59,6 +63,7 @@ class Run:
         callback: called with each record.
         say: called with a line of text where something else than an update is going on.
         tensorboard: write TensorBoard events.
+        selection: chooses the weights that are kept; None keeps the last.
     """
 
     def __init__(
@@ -74,11 +79,12 @@ class Run:
         callback: Callable[[Record], None] | None = None,
         say: Callable[[str], None] | None = None,
         tensorboard: bool = True,
+        selection: Selection | None = None,
     ):
         self.say = say or (lambda text: None)
         self.budget, self.seed, self.resume = budget, seed, resume
         self.folder = None if folder is None else Path(folder)
-        self.checkpoint_every = checkpoint_every
+        self.checkpoint_every, self.selection = checkpoint_every, selection
         self.stop_requested = False
         self.model: Any = None
         self._last_checkpoint: int | None = None
@@ -125,6 +131,11 @@ class Run:
         """Seconds of training so far, those before a resume included."""
         return self._seconds_before + time.perf_counter() - self._started
 
+    @property
+    def play(self) -> str:
+        """How the policy is best played: greedy, or sampled where validation workloads said so."""
+        return GREEDY if self.selection is None else self.selection.play
+
     # -- saving ----------------------------------------------------------------------------------------------
 
     def restore(self, **parts: Any) -> None:
@@ -137,11 +148,15 @@ class Run:
             part.load_state(state[name])
         self.budget.load_state(state["budget"])
         self.logger.load_state(state["logger"], self.budget.decisions)
+        if self.selection is not None and "selection" in state:
+            self.selection.load_state(state["selection"])
         self._last_checkpoint = self.budget.decisions
         self._seconds_before, self._started = header["seconds"], time.perf_counter()
 
     def checkpoint(self, **parts: Any) -> None:
-        """Save `parts` (objects with `state`) if a checkpoint is due."""
+        """Look at the model among `parts` and save them (objects with `state`), each where it is due."""
+        if self.selection is not None and self.selection.due(self.budget.decisions):
+            self.selection.look(parts["model"], self.budget.decisions)
         if self.budget.decisions - (self._last_checkpoint or 0) >= self.checkpoint_every:
             self._save(parts)
 
@@ -151,6 +166,8 @@ class Run:
         self.logger.flush()
         states = {name: part.state() for name, part in parts.items()}
         states |= {"budget": self.budget.state(), "logger": self.logger.state()}
+        if self.selection is not None:
+            states["selection"] = self.selection.state()
         arrays, plain = flatten_state(states)
         path = self.folder / "checkpoints" / f"step_{self.budget.decisions:012d}.npz"
         save_arrays(path, arrays, {"kind": "checkpoint", "plain": plain, "seconds": self.seconds})
@@ -188,13 +205,18 @@ class Run:
 
         `parts` are those of `checkpoint`; the one named `model` is exported.
         """
+        if self.folder is not None and self.budget.decisions != self._last_checkpoint:
+            self._save(parts)
+        model = parts["model"]
+        if self.selection is not None:  # the checkpoint has the last weights, the policy the best
+            self.selection.conclude(model, self.budget.decisions)
         if self.folder is not None:
-            if self.budget.decisions != self._last_checkpoint:
-                self._save(parts)
-            model = parts["model"]
-            model.save_policy(self.folder / "policy.npz", decisions=self.budget.decisions, seed=self.seed)
+            about = {"decisions": self.budget.decisions, "seed": self.seed, "play": self.play}
+            model.save_policy(self.folder / "policy.npz", **about)
             if export:
                 model.export(self.folder / "saved_model")
+            if self.selection is not None:
+                self.selection.write(self.folder)
         self.logger.close()
 
 

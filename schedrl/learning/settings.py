@@ -53,6 +53,12 @@ class LearningSettings(Settings):
     """Episodes that the heuristic plays to be imitated; a fifth of them is kept to validate."""
     pretrain_epochs: int = 30
     """Most passes over the imitated decisions; the weights of the best validation accuracy are kept."""
+    validate_every: int | None = None
+    """Decisions between two looks at validation workloads, greedy and sampled; the weights of the best look
+    are kept. 0 = keep the last ones. none = the environment's choice: a twentieth of the budget on
+    simple_cluster, 0 on deeprm."""
+    validation_sequences: int = 100
+    """Job sequences of such a look."""
     use_tf_function: bool = True
     """Compile acting and learning with tf.function; False runs the same code eagerly, for debugging."""
     xla: bool = False
@@ -67,7 +73,10 @@ class LearningSettings(Settings):
             self.total_steps is not None or self.num_episodes is not None,
             "a run needs a budget: give total_steps (decisions) or num_episodes",
         )
-        for name in ("total_steps", "num_episodes", "num_envs", "hidden", "pretrain_epochs"):
+        self.in_range("validate_every", 0)
+        for name in (
+            "total_steps", "num_episodes", "num_envs", "hidden", "pretrain_epochs", "validation_sequences",
+        ):  # fmt: skip
             self.in_range(name, 1)
         for name in ("learning_rate", "max_grad_norm", "reward_scale"):
             self.in_range(name, 0, open_low=True)

@@ -27,7 +27,9 @@ def small_settings(algorithm: str, **changes):
     return cls.from_dict({**COMMON, **own, **changes})
 
 
-def start(algorithm: str, probe: str, seed: int = 0, folder=None, resume: bool = False, **changes):
+def start(
+    algorithm: str, probe: str, seed: int = 0, folder=None, resume: bool = False, selection=None, **changes
+):
     """Return the run and the generator of its records."""
     settings = small_settings(algorithm, **changes)
     run = Run(
@@ -37,6 +39,7 @@ def start(algorithm: str, probe: str, seed: int = 0, folder=None, resume: bool =
         resume=resume,
         checkpoint_every=2_000,
         tensorboard=False,
+        selection=selection,
     )
     env = PROBES[probe](settings.num_envs)
     return run, registry.get("algorithm", algorithm)(env, settings, run)

@@ -1,6 +1,6 @@
 """Policies on numbered job sequences, played to the end: what evaluation reads."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,8 @@ from schedrl.sim.cluster.schedule import Schedule
 from schedrl.sim.cluster_decisions.spec import ELASTIC
 
 from . import job_table
-from .clusters import Clusters
-from .jobs import jobs_of
+from .clusters import SUMMARY, Clusters
+from .jobs import Source, jobs_of
 from .settings import SimpleClusterSettings
 
 TOGETHER = 256
@@ -38,20 +38,54 @@ def play(
         workload: jobs to use instead, see `jobs_of`.
         deterministic: False samples from a policy that can.
     """
-    settings = settings.replace(representation=policy.representation)
-    source = jobs_of(settings, seed, family, workload)
-    numbers = np.asarray(numbers)
+    how: dict[str, Any] = {"seed": seed, "family": family, "deterministic": deterministic}
     found: list[Schedule] = []
-    for first in range(0, len(numbers), TOGETHER):
-        some = numbers[first : first + TOGETHER]
-        clusters = Clusters(settings, len(some), source)
-        clusters.load(clusters.everyone, some, source.at(some))
-        _to_the_end(clusters, policy, deterministic)
+    for clusters, source, some in _played(policy, settings, numbers, **how, workload=workload):
         found += [
             job_table.schedule(clusters, row, source.workload(int(number)), source.machines)
             for row, number in enumerate(some)
         ]
     return found
+
+
+def returns(
+    policy: Any,
+    settings: SimpleClusterSettings,
+    numbers: Sequence[int] | np.ndarray,
+    *,
+    seed: int = 0,
+    family: str = "validation",
+    deterministic: bool = True,
+) -> np.ndarray:
+    """Play a policy as `play` does and return the sum of rewards of each sequence."""
+    how: dict[str, Any] = {"seed": seed, "family": family, "deterministic": deterministic}
+    parts = [
+        clusters.summary(clusters.everyone)[:, SUMMARY.index("r")]
+        for clusters, *_ in _played(policy, settings, numbers, **how)
+    ]
+    return np.concatenate(parts)
+
+
+def _played(
+    policy: Any,
+    settings: SimpleClusterSettings,
+    numbers: Sequence[int] | np.ndarray,
+    *,
+    seed: int,
+    family: str,
+    deterministic: bool,
+    workload: Any = None,
+) -> Iterator[tuple[Clusters, Source, np.ndarray]]:
+    """Yield clusters at the end of their episodes, up to TOGETHER at a time, and their sequences' numbers."""
+    settings = settings.replace(representation=policy.representation)
+    source = jobs_of(settings, seed, family, workload)
+    numbers = np.asarray(numbers)
+    for first in range(0, len(numbers), TOGETHER):
+        some = numbers[first : first + TOGETHER]
+        clusters = Clusters(settings, len(some), source)
+        clusters.load(clusters.everyone, some, source.at(some))
+        _to_the_end(clusters, policy, deterministic)
+        yield clusters, source, some
 
 
 def _to_the_end(clusters: Clusters, policy: Any, deterministic: bool) -> None:

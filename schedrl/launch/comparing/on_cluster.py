@@ -37,7 +37,7 @@ def report_on(
         replay, paths, small = evaluate_into(
             plan.folder, policies, plan.environment, count=count, seed=SEED, rules=rules, say=say, draw=False
         )
-        sentences = [sequences.conclusion(replay, f"{name} (greedy)") for name in policies]
+        sentences = [sequences.conclusion(replay, f"{name} ({p.play})") for name, p in policies.items()]
         lines = [*sentences, *_facts(plan, facts, count), *_failed(failures)]
         title = f"Comparison of {', '.join(plan.algorithms)} on {plan.settings.env}"
         origin = report.Origin(title, lines, "s")

@@ -27,7 +27,7 @@ class Played(NamedTuple):
 
 
 def play(folder: str, data: Data, output: Path) -> Played:
-    """Play a trained policy, greedily, on all jobs.
+    """Play a trained policy, greedily or sampled as its training chose, on all jobs.
 
     Args:
         folder: of the training run.
@@ -50,7 +50,7 @@ def play(folder: str, data: Data, output: Path) -> Played:
     started, thinking, decisions, invalid, over = time.perf_counter(), 0.0, 0, 0, False
     while not over:
         before = time.perf_counter()
-        action = policy.predict(obs)
+        action = policy.predict(obs, policy.play == "greedy")
         thinking += time.perf_counter() - before
         obs, _, terminated, truncated, info = env.step(action)
         decisions, invalid, over = decisions + 1, info["illegal_actions"], terminated or truncated
