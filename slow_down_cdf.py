@@ -103,11 +103,15 @@ def main(argv: list[str] | None = None) -> int:
 
 def _on_cluster(args: argparse.Namespace, algo: str, policy: Any, settings: Any, folder: Path) -> int:
     """Do the same on many machines, against rules such as sjf+best_fit+easy."""
-    from schedrl.evaluation.cluster import sequences
+    from schedrl.evaluation.cluster import holding, sequences
     from schedrl.launch.cluster_evaluation import evaluate_into
 
     asked = [name for name in args.baselines.split(",") if name.strip()]
     names = sequences.standard_rules() if args.baselines == BASELINES else sequences.known_rules(asked)
+    rules: dict[str, Any] = {name: {} for name in names}
+    if args.tune and any(map(holding.holds, names)):
+        print("tuning the hold rule on validation sequences", file=sys.stderr, flush=True)
+        rules = holding.tuned(names, settings, args.seed)
     try:
         replay, paths, _ = evaluate_into(
             folder,
@@ -115,7 +119,7 @@ def _on_cluster(args: argparse.Namespace, algo: str, policy: Any, settings: Any,
             settings,
             count=args.num_eval_episodes or EPISODES,
             seed=args.seed,
-            rules={name: {} for name in names},
+            rules=rules,
             say=lambda line: print(line, file=sys.stderr, flush=True),
         )
     except OSError as error:

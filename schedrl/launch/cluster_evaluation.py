@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from schedrl.evaluation.cluster import plots, report, sequences
+from schedrl.evaluation.cluster import holding, plots, report, sequences
 from schedrl.evaluation.cluster.jobs_csv import JobsFile
 from schedrl.evaluation.cluster.replay import Replay
 from schedrl.sim.cluster.schedule import Schedule
@@ -61,8 +61,8 @@ def evaluate_into(
 def search(settings: Any, seed: int) -> dict[str, dict[str, Any]]:
     """Return rule -> its numbers, and its mean on validation sequences as a learning curve has it."""
     found = {}
-    for name in sequences.standard_rules():
-        schedules = sequences.simulated(name, settings, VALIDATION, seed, "validation")
+    for name, numbers in holding.tuned(sequences.standard_rules(), settings, seed).items():
+        schedules = sequences.simulated(name, settings, VALIDATION, seed, "validation", **numbers)
         mean = sequences.mean_of_means(schedules, settings.slowdown_floor)
-        found[name] = {"numbers": {}, "mean": mean}
+        found[name] = {"numbers": numbers, "mean": mean}
     return found

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ import job_distribution
 from schedrl.evaluation.cluster import plots, report
 from schedrl.launch.replay.request import is_replay, read_request
 from schedrl.launch.replay.settings import DOZEN
+from schedrl.launch.speaker import Speaker
 from schedrl.workload import Workload
 from schedrl.workload.writers import write_trace
 
@@ -70,7 +72,8 @@ def test_one_command_compares_a_dozen_heuristics_and_draws_the_heat_map(here, ca
         report.HTML, report.CSV, report.JSON, report.HEAT, report.CDF, report.GANTT, report.JOBS,
     }  # fmt: skip
     out = capsys.readouterr().out
-    assert "12/12 sjf+best_fit+hold" in out
+    assert "12/12 sjf+best_fit+hold (untuned)" in out
+    assert "note: sjf+best_fit+hold (untuned): the default numbers (long_from 60, keep 0.05" in out
     assert "4 machines with 32 cpu [cores]" in out
 
 
@@ -149,6 +152,8 @@ def test_a_part_of_the_machines(here, quick, capsys):
         (["--policies", "fifo", "--cluster", "no.toml"], "no.toml"),
         (["--policies", "fifo", "--trace", "no.csv"], "no.csv"),
         (["--policies", "fifo", "--tau", "0"], "tau is 0"),
+        (["--policies", "fifo", "--tune_hold"], "nothing to tune"),
+        (["--policies", "hold", "--tune_hold"], "100 jobs of the 300 needed"),
         (["--policies", "fifo", "--output_dir", "jobs.csv"], "is a file"),
     ],
 )
@@ -156,6 +161,25 @@ def test_bad_input_ends_with_2_and_leaves_nothing(here, capsys, words, part):
     assert replay(*words) == 2
     assert part in capsys.readouterr().err
     assert not (here / "out").exists()
+
+
+def test_hold_is_tuned_on_the_first_third_and_all_are_measured_on_the_rest(here, quick, capsys):
+    flags = "generate --distribution bursty --load 0.9 --num_jobs 900 --out jobs.csv"
+    assert job_distribution.main(flags.split()) == 0
+    assert replay("--policies", "sjf+best_fit+easy,hold", "--tune_hold") == 0
+    out = capsys.readouterr().out
+    assert "all policies are compared on the 600 jobs after them" in out
+    assert "note: sjf+best_fit+hold: tuned on the first 300 jobs (long_from " in out
+    assert [row["nb_jobs"] for row in rows(here)] == ["600", "600"]
+    assert [row["policy"] for row in rows(here)] == ["sjf+best_fit+easy", "sjf+best_fit+hold"]
+
+
+def test_the_wait_for_the_compiler_is_said_before_and_while(capsys):
+    with Speaker().while_doing("compiling", "still compiling", every=0.02):
+        time.sleep(0.15)
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].endswith("] compiling")
+    assert said[1].endswith("] still compiling")
 
 
 def test_jobs_of_which_none_fits_are_an_error(here, capsys):

@@ -30,6 +30,8 @@ MIN_JOBS = 10 * BLOCKS
 """Below this many jobs no interval is given."""
 CURVE = np.concatenate([np.linspace(0, 0.99, 400), 1 - np.geomspace(0.01, 1e-6, 200)[1:], [1.0]])
 """Shares of jobs at which a distribution is kept, dense in the tail."""
+COLUMNS = 300
+"""Spans of time in a heat map."""
 HOT, IDLE = 0.95, 0.30
 """Shares in use that make a machine hot, or idle beside a hot one."""
 HOT_TIME, HOT_SPANS = 0.5, 100
@@ -57,7 +59,7 @@ def entry(
     *,
     learned: bool = False,
     tau: float = TAU,
-    columns: int = 300,
+    until: float | None = None,
     **options: Any,
 ) -> Entry:
     """Measure a schedule and keep what a report needs; a schedule of a million jobs is large.
@@ -68,7 +70,7 @@ def entry(
         seconds: that it took.
         learned: whether it is a trained policy.
         tau: of the bounded slowdown [s].
-        columns: spans of time in the heat map.
+        until: where the heat map ends, the same for all policies; None: where this schedule suggests.
         **options: see `measure`.
     """
     latency = seconds / schedule.decisions if schedule.decisions else None
@@ -84,7 +86,7 @@ def entry(
         np.array([block.sum() for block in blocks]),
         np.array([float(len(block)) for block in blocks]),
         np.quantile(known, CURVE) if known.size else known,
-        timeline.heat(schedule, columns, timeline.worth_seeing(schedule)),
+        timeline.heat(schedule, COLUMNS, timeline.worth_seeing(schedule) if until is None else until),
         hot_spot(placing, schedule.machines.name),
         seconds,
         learned,
@@ -129,6 +131,8 @@ class Replay:
     seed: int = 0
     sequences: bool = False
     """Whether the blocks are independent job sequences, not parts of one trace."""
+    notes: tuple[str, ...] = ()
+    """Sentences on how the rules got their numbers."""
 
     @cached_property
     def sure(self) -> bool:

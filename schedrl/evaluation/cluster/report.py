@@ -165,6 +165,8 @@ def print_report(replay: Replay, unit: str, file: TextIO | None = None) -> None:
     for found in tables_of(replay, unit):
         table.print_table(found.title, found.header, found.rows, file=file)
         print(file=file)
+    for line in replay.notes:
+        print(f"note: {line}", file=file)
     for line in replay.warnings():
         print(f"warning: {line}", file=file)
 
@@ -187,7 +189,7 @@ def write(
     rows = replay.rows()
     names = dict.fromkeys(name for row in rows for name in row)
     table.write_csv(folder / f"{stem}.csv", [{name: row.get(name) for name in names} for row in rows])
-    content = {"facts": list(origin.facts), "warnings": list(replay.warnings())}
+    content = {"facts": list(origin.facts), "notes": replay.notes, "warnings": list(replay.warnings())}
     table.write_json(
         folder / f"{stem}.json",
         content | {"policies": {e.label: e.measures for e in replay.entries}, "rows": rows},
@@ -198,6 +200,7 @@ def write(
 def blocks_of(replay: Replay, origin: Origin, small: Schedule | None = None) -> list[Block]:
     """Return what stands in the report, in order."""
     blocks: list[Block] = [*map(Text, origin.facts), Heading("Results"), *tables_of(replay, origin.unit)]
+    blocks += [Text(f"Note: {line}") for line in replay.notes]
     blocks += [Text(f"Warning: {line}") for line in replay.warnings()]
     blocks.append(Heading("Pictures", new_page=True))
     pictures = pictures_of(replay, origin.unit, small)
@@ -211,7 +214,7 @@ def write_evaluation(replay: Replay, folder: Path, unit: str, small: Schedule | 
         plots.save(folder / names.get(p.name, p.name), PNG_WIDTH, p.height(PNG_WIDTH), p.draw)
         for p in pictures_of(replay, unit, small)
     ]
-    content = {"warnings": list(replay.warnings()), "rows": replay.rows()}
+    content = {"notes": replay.notes, "warnings": list(replay.warnings()), "rows": replay.rows()}
     table.write_json(folder / EVALUATION, content)
     return [*paths, folder / EVALUATION]
 
@@ -228,12 +231,13 @@ class Drawing(NamedTuple):
 def pictures_of(replay: Replay, unit: str, small: Schedule | None = None) -> list[Drawing]:
     """Return the pictures."""
     entries, tau = replay.entries, _tau(replay, unit)
+    first = " The first of the job sequences." if replay.sequences else ""
     found = [
         Drawing(
             "Machines over time",
             HEAT,
             lambda width: plots.heat_map_height(entries, width),
-            lambda figure: plots.draw_heat_map(figure, entries, unit),
+            lambda figure: plots.draw_heat_map(figure, entries, unit) + first,
         ),
         Drawing(
             "Slowdowns",
@@ -245,7 +249,7 @@ def pictures_of(replay: Replay, unit: str, small: Schedule | None = None) -> lis
     if small is not None:
         height = 1.6 + 0.45 * len(small.machines)
         found.append(
-            Drawing("Jobs on machines", GANTT, lambda _: height, lambda f: plots.draw_gantt(f, small))
+            Drawing("Jobs on machines", GANTT, lambda _: height, lambda f: plots.draw_gantt(f, small) + first)
         )
     return found
 

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from schedrl.envs.simple_cluster.settings import SimpleClusterSettings
-from schedrl.evaluation.cluster import timeline
+from schedrl.evaluation.cluster import holding, timeline
 from schedrl.evaluation.cluster.fragmentation import fragmentation
 from schedrl.evaluation.cluster.metrics import bounded_slowdowns, measure, turnaround, waits
-from schedrl.evaluation.cluster.replay import CURVE, HOT_SPANS, Entry, Replay, hot_spot
+from schedrl.evaluation.cluster.replay import COLUMNS, CURVE, HOT_SPANS, Entry, Replay, hot_spot
 from schedrl.evaluation.definitions import slowdown, spread
+from schedrl.sim.cluster.rule import Hold
 from schedrl.sim.cluster.schedule import FINISHED, Schedule
 from schedrl.workload.units import SECONDS
 
@@ -82,29 +83,40 @@ def evaluate(
         seed: of the sequences and of the intervals.
         family: "test" for claims, "validation" for choices.
         modes: how to play policies, of "greedy" and "sampled".
-        rules: names of rules, or name -> options of the simulator; None: the standard ones.
+        rules: names of rules, or name -> options of the simulator (of those that hold, numbers tuned on
+            validation sequences, see `holding.tuned`); None: the standard ones.
         progress: called with a line before each.
         keep: called with label, schedule and number of each sequence, for a table of jobs.
     """
     names = standard_rules() if rules is None else rules
     options = names if isinstance(names, Mapping) else {name: {} for name in known_rules(names)}
-    entries = []
+    # From JSON they come as a list.
+    options = {n: {k: Hold._make(v) if k == "hold" else v for k, v in o.items()} for n, o in options.items()}
+    entries: list[Entry] = []
+    notes = []
+
+    def add(label: str, schedules: list[Schedule], started: float, learned: bool) -> None:
+        seconds = time.perf_counter() - started
+        until = float(entries[0].heat.edges[-1]) if entries else None
+        found = _entry(label, schedules, settings, seconds, learned=learned, keep=keep, until=until)
+        entries.append(found)
+
     for name, own in options.items():
-        _say(progress, name, num_sequences)
+        label = holding.label(name, own.get("hold"))
+        if holding.holds(name):
+            notes.append(holding.note(name, own.get("hold"), "validation sequences"))
+        _say(progress, label, num_sequences)
         simulated(name, settings, 1, seed, family, **own)  # compiles where that wasn't done before
         started = time.perf_counter()
-        schedules = simulated(name, settings, num_sequences, seed, family, **own)
-        entries.append(_entry(name, schedules, settings, time.perf_counter() - started, False, keep))
+        add(label, simulated(name, settings, num_sequences, seed, family, **own), started, False)
     for name, policy in policies.items():
         for mode in modes:
             label = f"{name} ({mode})"
             _say(progress, label, num_sequences)
             _play(policy, settings, 1, seed, family, mode)  # compiles where that wasn't done before
             started = time.perf_counter()
-            schedules = _play(policy, settings, num_sequences, seed, family, mode)
-            seconds = time.perf_counter() - started
-            entries.append(_entry(label, schedules, settings, seconds, True, keep))
-    return Replay(tuple(entries), seed, sequences=True)
+            add(label, _play(policy, settings, num_sequences, seed, family, mode), started, True)
+    return Replay(tuple(entries), seed, sequences=True, notes=tuple(notes))
 
 
 def simulated(
@@ -164,7 +176,14 @@ def _say(progress: Callable[[str], None] | None, label: str, count: int) -> None
 
 
 def _entry(
-    label: str, schedules: Sequence[Schedule], settings: Any, seconds: float, learned: bool, keep: Keep | None
+    label: str,
+    schedules: Sequence[Schedule],
+    settings: Any,
+    seconds: float,
+    *,
+    learned: bool,
+    keep: Keep | None,
+    until: float | None,
 ) -> Entry:
     """Pool the schedules of all sequences."""
     unit, tau = schedules[0].workload.time_unit, settings.slowdown_floor
@@ -183,7 +202,7 @@ def _entry(
         np.array([v.sum() for v in known]),
         np.array([float(len(v)) for v in known]),
         np.quantile(everything, CURVE) if everything.size else everything,
-        timeline.heat(schedules[0], 300, timeline.worth_seeing(schedules[0])),
+        timeline.heat(schedules[0], COLUMNS, timeline.worth_seeing(schedules[0]) if until is None else until),
         f"{found[0]} (the first of {len(found)} such sequences of {len(schedules)})" if often else "",
         seconds,
         learned,

@@ -137,7 +137,9 @@ def last_start(schedule: Schedule) -> float:
 
 
 def worth_seeing(schedule: Schedule) -> float:
-    """Return where a picture may end: a quarter of the time after the last start, or with the run."""
+    """Return where a picture may end: a little after 99 % of the starts and all arrivals, or with the run."""
     first, last = span(schedule)
-    until = first + 1.25 * (last_start(schedule) - first)
+    started = schedule.start[~np.isnan(schedule.start)]
+    late = max(float(schedule.workload.arrival[-1]), float(np.quantile(started, 0.99)) if started.size else 0)
+    until = first + 1.25 * (late - first)
     return min(until, last) if until > first else last

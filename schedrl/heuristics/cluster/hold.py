@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from schedrl.workload.machines import Machines
     from schedrl.workload.types import Workload
 
-LONG_FROM = (30.0, 60.0, 120.0, 300.0)
+LONG_FROM = (0.3, 0.5, 0.7, 0.9)
+"""Quantiles of the estimates from which on a job is tried to count as long."""
 KEEP = (0.0, 0.05, 0.1, 0.2, 0.3)
-SLOPE = (0.05, 0.1, 0.15, 0.2, 0.3)
-"""The values that are tried, every one with every other."""
-MIN_WORKLOADS = 10
+SLOPE = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3)
+"""The values that are tried, every one with every other; keep 0 with slope 0 holds nothing: EASY."""
+MIN_JOBS = 300
 TAU = 10.0
 
 
@@ -48,33 +49,58 @@ def validation_workloads(
 def tune_hold(
     workloads: Sequence[Workload],
     machines: Machines,
-    long_from: Sequence[float] = LONG_FROM,
+    rule: str = "hold",
+    *,
+    long_from: Sequence[float] | None = None,
     score: Callable[[Schedule], float] | None = None,
+    cut: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+    **options: Any,
 ) -> Hold:
     """Return the numbers with the lowest mean score over the workloads; ties go to those tried first.
 
     Args:
-        workloads: validation workloads, at least MIN_WORKLOADS.
+        workloads: validation workloads, of at least MIN_JOBS jobs in all.
         machines: the cluster.
-        long_from: values to try, in the workloads' unit of time.
+        rule: whose numbers; any order and placement with the discipline `hold`.
+        long_from: values to try, in the workloads' unit of time; None: quantiles of the estimates.
         score: what to minimise; default the mean bounded slowdown (tau 10) of the finished jobs.
+        cut: end each run with its last arrival.
+        progress: called with how many of how many numbers were tried.
+        **options: of `schedrl.sim.cluster.simulate`.
 
     Raises:
-        UserError: too few workloads.
+        UserError: too few jobs.
     """
     from schedrl.sim.cluster.rule import Hold
     from schedrl.sim.cluster.run import simulate
 
-    if len(workloads) < MIN_WORKLOADS:
-        raise UserError(f"tuning needs at least {MIN_WORKLOADS} validation workloads, got {len(workloads)}")
+    total = sum(map(len, workloads))
+    if total < MIN_JOBS:
+        raise UserError(f"tuning hold needs at least {MIN_JOBS} jobs of validation, got {total}; give more")
     score = score or mean_bounded_slowdown
+
+    def run(workload: Workload, numbers: Hold) -> Schedule:
+        until = float(workload.arrival[-1]) if cut else None
+        return simulate(workload, machines, rule, hold=numbers, until=until, **options)
+
     best, lowest = Hold(), float(np.inf)
-    for numbers in map(Hold._make, product(long_from, KEEP, SLOPE)):
-        found = [score(simulate(workload, machines, "hold", hold=numbers)) for workload in workloads]
-        value = float(np.mean(found))
+    tried = list(map(Hold._make, product(long_from or _long(workloads), KEEP, SLOPE)))
+    for count, numbers in enumerate(tried):
+        if progress:
+            progress(count, len(tried))
+        value = float(np.mean([score(run(w, numbers)) for w in workloads]))
         if value < lowest - 1e-12:
             best, lowest = numbers, value
     return best
+
+
+def _long(workloads: Sequence[Workload]) -> list[float]:
+    """Return the quantiles LONG_FROM of the estimates that are above 0, or 1 where none is."""
+    estimates = np.concatenate([w.estimate_or_duration for w in workloads])
+    estimates = estimates[estimates > 0]
+    found = np.quantile(estimates, LONG_FROM) if estimates.size else np.ones(1)
+    return list(dict.fromkeys(float(f"{value:.3g}") for value in found))
 
 
 def mean_bounded_slowdown(schedule: Schedule) -> float:

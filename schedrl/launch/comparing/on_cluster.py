@@ -5,9 +5,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from schedrl.evaluation.cluster import report, sequences
+from schedrl.evaluation.cluster import holding, report, sequences
 from schedrl.evaluation.comparison_report import Failure
 from schedrl.evaluation.comparison_report.pdf import write_pdf
 from schedrl.evaluation.comparison_report.result import run_name
@@ -32,7 +31,9 @@ def report_on(
     """Play every run's policy, greedy and sampled, and the rules; write the report, print the conclusion."""
     policies = {run_name(run.launch.algo, run.launch.seed): load_policy(_folder(run))[0] for run in runs}
     count = num_sequences(plan.settings.num_eval_episodes)
-    rules: dict[str, dict[str, Any]] = {name: {} for name in plan.baselines}
+    if any(map(holding.holds, plan.baselines)):
+        say("tuning the hold rule on validation sequences")
+    rules = holding.tuned(plan.baselines, plan.environment, SEED)
     try:
         replay, paths, small = evaluate_into(
             plan.folder, policies, plan.environment, count=count, seed=SEED, rules=rules, say=say, draw=False

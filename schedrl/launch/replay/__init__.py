@@ -6,6 +6,7 @@
 | `request` | a command line -> what to replay; says whether a command line asks for a replay at all |
 | `data` | the files: jobs, machines, the load |
 | `load` | what load the jobs make, and which flags would make a queue |
+| `tuning` | the hold rule's numbers from the first third of the trace |
 | `trained` | trained policies among the rules |
 | `carry_out` | every policy in turn, then the report |
 

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from schedrl.evaluation.cluster import plots, report
+from schedrl.evaluation.cluster import holding, plots, report
 from schedrl.evaluation.cluster.jobs_csv import JobsFile
 from schedrl.evaluation.cluster.metrics import in_unit
 from schedrl.evaluation.cluster.replay import Entry, Replay, entry
 from schedrl.launch.replay.data import Data, load_data
 from schedrl.launch.replay.request import Request
+from schedrl.launch.replay.tuning import tune
 from schedrl.launch.speaker import Speaker
 from schedrl.settings import UserError
+from schedrl.sim.cluster.rule import Hold
 from schedrl.sim.cluster.schedule import Schedule
 
 MOST_LINES = 1_000_000
@@ -28,10 +30,13 @@ def run(request: Request) -> int:
     data = load_data(request.settings, request.reading)
     for line in data.facts:
         say(line)
+    _make_ready(data, say)
+    data, numbers, where = _tuned(request, data, say)
     try:
         request.folder.mkdir(parents=True, exist_ok=True)
-        entries, small = _play_all(request, data, say)
-        replay = Replay(tuple(entries), request.settings.seed)
+        entries, small = _play_all(request, data, numbers, say)
+        notes = [holding.note(n, numbers.get(n), where) for n in request.rules if _holds(request, n)]
+        replay = Replay(tuple(entries), request.settings.seed, notes=tuple(notes))
         say("comparing and drawing")
         facts = (*data.facts, f"To make this page again: {request.command}")
         title = f"{Path(request.settings.trace).name} on {len(data.machines):,} machines"
@@ -48,43 +53,72 @@ def run(request: Request) -> int:
     return 0
 
 
-def _play_all(request: Request, data: Data, say: Speaker) -> tuple[list[Entry], Schedule | None]:
+def _make_ready(data: Data, say: Speaker) -> None:
+    """Compile the simulator, where that wasn't done before."""
+    from schedrl.sim.cluster.run import simulate  # late: it needs Numba
+
+    with say.while_doing(
+        "making the simulator ready: the first run compiles it, which takes up to a minute",
+        "still compiling; later runs start at once",
+    ):
+        simulate(data.workload.take(slice(0, 1)), data.machines)
+
+
+def _holds(request: Request, name: str) -> bool:
+    return name not in request.models and holding.holds(name)
+
+
+def _tuned(request: Request, data: Data, say: Speaker) -> tuple[Data, dict[str, Hold], str]:
+    """Return what is replayed, the numbers that were tuned, and on what."""
+    if not request.settings.tune_hold:
+        return data, {}, ""
+    rules = [name for name in request.rules if name not in request.models]
+    data, numbers, where = tune(data, rules, request.settings.tau, say, window=request.settings.visible_jobs)
+    say(data.facts[-1])
+    return data, numbers, where
+
+
+def _play_all(
+    request: Request, data: Data, numbers: Mapping[str, Hold], say: Speaker
+) -> tuple[list[Entry], Schedule | None]:
     """Play every policy; also return the schedule of the best one, where a Gantt chart can show it."""
-    settings, entries = request.settings, []
+    settings = request.settings
+    entries: list[Entry] = []
     best, small = float("inf"), None
     with _jobs_file(request, data, say) as add:
-        play = _player(request, data, say)
+        play = _player(request, data, numbers)
         for number, name in enumerate(request.rules, 1):
+            label = holding.label(name, numbers.get(name)) if _holds(request, name) else name
             schedule, seconds, more = play(name)
             more |= {"tau": settings.tau, "wait_limit": settings.wait_limit}
-            found = entry(name, schedule, seconds, learned=name in request.models, **more)
+            more["until"] = float(entries[0].heat.edges[-1]) if entries else None
+            found = entry(label, schedule, seconds, learned=name in request.models, **more)
             entries.append(found)
-            add(name, schedule)
+            add(label, schedule)
             mean = found.measures["bounded_slowdown"]["mean_with_bounds"]
-            say(f"{number}/{len(request.rules)} {name}: mean bounded slowdown {mean:.4g}, {seconds:.2f} s")
+            say(f"{number}/{len(request.rules)} {label}: mean bounded slowdown {mean:.4g}, {seconds:.2f} s")
             if mean < best and plots.fits_gantt(schedule):
                 best, small = mean, schedule
     return entries, small
 
 
 def _player(
-    request: Request, data: Data, say: Speaker
+    request: Request, data: Data, numbers: Mapping[str, Hold]
 ) -> Callable[[str], tuple[Schedule, float, dict[str, Any]]]:
-    """Return what plays a policy by name; the compiled simulator is made ready first."""
+    """Return what plays a policy by name."""
     from schedrl.launch.replay import trained
     from schedrl.sim.cluster.run import simulate  # late: it needs Numba
-
-    say("making the simulator ready (the first time after an installation it is compiled: a minute or so)")
-    window = request.settings.visible_jobs
-    simulate(data.workload.take(slice(0, 1)), data.machines, window=window)
 
     def play(name: str) -> tuple[Schedule, float, dict[str, Any]]:
         if name in request.models:
             found = trained.play(name, data, request.folder)
             more = {"decision_latency": found.latency, "invalid_actions": found.invalid_actions}
             return found.schedule, found.seconds, more
+        options: dict[str, Any] = {"hold": numbers[name]} if name in numbers else {}
         started = time.perf_counter()
-        schedule = simulate(data.workload, data.machines, name, window=window)
+        schedule = simulate(
+            data.workload, data.machines, name, window=request.settings.visible_jobs, **options
+        )
         return schedule, time.perf_counter() - started, {}
 
     return play

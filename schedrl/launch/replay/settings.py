@@ -34,6 +34,8 @@ class ReplaySettings(Settings):
     """Keep so many of the machines, evenly spread over the file: a smaller cluster of the same kinds."""
     policies: tuple[str, ...] = DOZEN
     """Rules such as sjf+best_fit+easy, and folders of trained models. Others are compared with the first."""
+    tune_hold: bool = False
+    """Tune the numbers of hold on the first third of the jobs, and compare all policies on the others."""
     load: float | None = None
     """Scale arrivals so that the busiest resource has this load, 1 = 100 %. None: as recorded."""
     visible_jobs: int | None = None

@@ -68,6 +68,13 @@ def test_golden_metrics(golden):
     assert found["fairness"]["user_mean_bsld"] == pytest.approx(expected["user_mean_bsld"])
 
 
+def test_no_golden_value_is_left_out(golden):
+    compared = {"nb_jobs", "finished", "unfinished", "rejected", "success_rate", "makespan", "window", "wait"}
+    compared |= {"turnaround", "slowdown", "bounded_slowdown_tau10", "utilisation", "sla", "user_mean_bsld"}
+    compared |= {"jain_over_user_mean_bsld", "throughput_per_hour"}
+    assert set(golden[1]) - {"capacity"} == compared, "the capacity is what the schedule is made of"
+
+
 def test_values_of_single_jobs(golden):
     from schedrl.evaluation.cluster.metrics import bounded_slowdowns
 

@@ -24,6 +24,18 @@ def test_golden_fragmentation(case):
     assert 1000 * found == pytest.approx(case["frag"], abs=0.005)
 
 
+@pytest.mark.parametrize("pod", [(1000, 500, 1), (2000, 0, 0), (64000, 1000, 8)])
+def test_without_processors_nothing_is_of_use_to_any_pod(pod):
+    """The golden case that names no pods but does not depend on them."""
+    case = json.loads(GOLDEN.read_text())["cases"][3]
+    assert case["node"]["cpu_milli"] == 0
+    devices = np.array([case["node"]["gpu"]]) * ONE // 1000
+    cpu, gpu, n = pod
+    rows = np.array([(cpu * ONE // 1000, gpu * n * ONE // 1000, 1.0)])
+    free = np.array([[0], [devices.sum()]])
+    assert 1000 * placements.fragmentation(0, free, devices, rows, 1) == pytest.approx(case["frag"])
+
+
 def test_it_is_followed_through_a_schedule():
     # Half of the jobs want a whole device, half 0.4 of one. While job 0 runs (0 to 10), its device has 0.6
     # left, of no use to a whole one: 0.5 x 0.6. From 10 on job 1 has a whole one and nothing is wasted.

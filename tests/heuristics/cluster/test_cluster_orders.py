@@ -51,6 +51,11 @@ def test_the_known_choice(order, choice):
     assert first(order, *JOBS) == choice
 
 
+def test_no_order_is_without_a_worked_choice():
+    cases = test_the_known_choice.pytestmark[0].args[1]
+    assert {name for name, _ in cases} | {"drf"} == set(ORDERS), "drf has a test of its own, below"
+
+
 @pytest.mark.parametrize(
     ("order", "worked"),
     [

@@ -64,6 +64,11 @@ def test_the_known_choice_without_devices(placement, best):
     assert choice(placement, PLAIN, (2, 4)) == best
 
 
+def test_no_placement_is_without_a_worked_choice():
+    marks = test_the_known_choice_without_devices.pytestmark
+    assert {case[0] for case in marks[0].args[1]} == set(PLACEMENTS)
+
+
 def test_values_worked_by_hand():
     assert values("best_fit", PLAIN, (2, 4)) == pytest.approx([0.21875, 0.28125, 0.53125])
     assert values("spread", PLAIN, (2, 4)) == pytest.approx([-0.4375, -0.5625, -0.53125])

@@ -7,8 +7,13 @@ from hypothesis import strategies as st
 from small_clusters import jobs, machines, machines_of
 
 from schedrl.sim.cluster import simulate
+from schedrl.sim.cluster.rule import DISCIPLINES as ALL
 
 DISCIPLINES = ("strict", "skip", "easy", "conservative")
+
+
+def test_no_discipline_is_without_a_worked_choice():
+    assert {*DISCIPLINES, "hold"} == set(ALL), "hold has a file of its own, test_hold.py"
 
 
 def starts(workload, cluster, rule):

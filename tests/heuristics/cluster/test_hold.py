@@ -33,7 +33,7 @@ def test_the_numbers_are_the_best_on_the_workloads_given():
     settings = settings_of("bursty").from_dict(
         {"load": 0.9, "resources": ("cpu",), "capacity": (16.0,), "sizes": ("whole:1:8",)}
     )
-    workloads = validation_workloads(settings, num_jobs=60, count=hold.MIN_WORKLOADS)
+    workloads = validation_workloads(settings, num_jobs=60, count=10)
     cluster = machines(8, 8)
 
     def mean(numbers):
@@ -45,6 +45,12 @@ def test_the_numbers_are_the_best_on_the_workloads_given():
     assert mean(best) < mean(Hold(1e9, 0, 0)), "never holding is worse"
 
 
-def test_few_workloads_are_refused():
-    with pytest.raises(UserError, match="10 validation workloads"):
+def test_few_jobs_are_refused():
+    with pytest.raises(UserError, match="at least 300 jobs"):
         tune_hold([], machines(1))
+
+
+def test_what_counts_as_long_is_tried_at_quantiles_of_the_estimates():
+    spread = jobs(*((j, j + 1, 1) for j in range(100)))
+    assert hold._long([spread]) == pytest.approx([30.7, 50.5, 70.3, 90.1])
+    assert hold._long([jobs((0, 0, 1))]) == [1.0]
