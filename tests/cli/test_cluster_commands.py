@@ -47,6 +47,8 @@ def test_a_comparison_on_a_cluster(compared):
     assert "sjf+best_fit+skip" in policies
     assert {row["nb_jobs"] for row in rows} == {str(12 * 30)}
     assert {row["finished"] for row in rows} == {str(12 * 30)}
+    notes = json.loads((compared / "comparison_report.json").read_text(encoding="utf-8"))["notes"]
+    assert notes[0].startswith("sjf+best_fit+hold: tuned on validation sequences (long_from")
     jobs = list(csv.DictReader((compared / report.JOBS).open(encoding="utf-8")))
     assert {row["sequence"] for row in jobs} == set(map(str, range(12)))
 
@@ -81,8 +83,9 @@ def test_a_model_stands_in_a_replay(compared, tmp_path, monkeypatch, capsys):
     assert [row["finished"] for row in rows] == [str(NUM_JOBS)] * 2
     assert rows[1]["invalid_actions"] == "0"
     capsys.readouterr()
-    assert compare_algorithms.main([*words, "four.csv"]) == 2
+    assert compare_algorithms.main([*words, "four.csv", "--output_dir", "other"]) == 2
     assert "this cluster of 4 machines" in capsys.readouterr().err
+    assert not (tmp_path / "other").exists()
 
 
 def test_the_number_of_jobs_is_that_of_an_episode(tmp_path):

@@ -12,6 +12,7 @@ from schedrl.evaluation.cluster import holding, plots, report
 from schedrl.evaluation.cluster.jobs_csv import JobsFile
 from schedrl.evaluation.cluster.metrics import in_unit
 from schedrl.evaluation.cluster.replay import Entry, Replay, entry
+from schedrl.launch.replay import trained
 from schedrl.launch.replay.data import Data, load_data
 from schedrl.launch.replay.request import Request
 from schedrl.launch.replay.tuning import tune
@@ -31,6 +32,8 @@ def run(request: Request) -> int:
     for line in data.facts:
         say(line)
     _make_ready(data, say)
+    for folder in sorted(request.models):
+        trained.check(folder, data)
     data, numbers, where = _tuned(request, data, say)
     try:
         request.folder.mkdir(parents=True, exist_ok=True)
@@ -106,7 +109,6 @@ def _player(
     request: Request, data: Data, numbers: Mapping[str, Hold]
 ) -> Callable[[str], tuple[Schedule, float, dict[str, Any]]]:
     """Return what plays a policy by name."""
-    from schedrl.launch.replay import trained
     from schedrl.sim.cluster.run import simulate  # late: it needs Numba
 
     def play(name: str) -> tuple[Schedule, float, dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import tempfile
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -37,15 +38,7 @@ def play(folder: str, data: Data, output: Path) -> Played:
     Raises:
         UserError: the policy was trained on another environment, or on another number of machines.
     """
-    from schedrl.envs.simple_cluster.environment import SimpleClusterEnv
-    from schedrl.learning.numpy_policy import load_policy
-
-    policy, run = load_policy(folder)
-    if run.get("env") != "simple_cluster":
-        raise UserError(f"{folder} was trained on {run.get('env')}; a replay takes models of simple_cluster")
-    settings = SimpleClusterSettings.from_dict(run["settings"]["environment"])
-    env = SimpleClusterEnv(_settings(settings, policy, data, output), workload=data.workload)
-    _check_shapes(folder, policy, env, len(data.machines))
+    policy, env = _loaded(folder, data, output)
     obs, _ = env.reset(seed=0)
     started, thinking, decisions, invalid, over = time.perf_counter(), 0.0, 0, 0, False
     while not over:
@@ -57,6 +50,26 @@ def play(folder: str, data: Data, output: Path) -> Played:
     seconds = time.perf_counter() - started
     schedule = env.schedule()._replace(rule=folder, machines=data.machines)
     return Played(schedule, seconds, thinking / decisions if decisions else None, int(invalid))
+
+
+def check(folder: str, data: Data) -> None:
+    """Raise `UserError` unless a policy can play; leaves nothing behind."""
+    with tempfile.TemporaryDirectory() as place:
+        _loaded(folder, data, Path(place))
+
+
+def _loaded(folder: str, data: Data, output: Path) -> tuple[Any, Any]:
+    """Return the policy and the environment."""
+    from schedrl.envs.simple_cluster.environment import SimpleClusterEnv
+    from schedrl.learning.numpy_policy import load_policy
+
+    policy, run = load_policy(folder)
+    if run.get("env") != "simple_cluster":
+        raise UserError(f"{folder} was trained on {run.get('env')}; a replay takes models of simple_cluster")
+    settings = SimpleClusterSettings.from_dict(run["settings"]["environment"])
+    env = SimpleClusterEnv(_settings(settings, policy, data, output), workload=data.workload)
+    _check_shapes(folder, policy, env, len(data.machines))
+    return policy, env
 
 
 def _settings(settings: SimpleClusterSettings, policy: Any, data: Data, output: Path) -> Any:
