@@ -86,8 +86,32 @@ class Pool:
             self.begin(head)
             while not self.queue and self.arrived < len(self.jobs):
                 self.advance()
+        return self.average()
+
+    def average(self) -> float:
+        """Return the average bounded slowdown of all jobs, which have started."""
         pairs = zip(self.start, self.jobs, strict=True)
         return float(np.mean([max(1, (s - j.arrival + j.duration) / max(j.duration, 10)) for s, j in pairs]))
+
+    def bounded_slowdown_asked_anew(self) -> float:
+        """Do the same, but choose the head anew at every arrival and finish, as batch schedulers do."""
+        while self.queue or self.arrived < len(self.jobs):
+            while self.queue:
+                head = min(self.queue, key=lambda j: self.score(self.jobs[j], self.wait(j)))
+                if self.free < self.jobs[head].procs:
+                    if self.backfilling:
+                        self.backfill(self.reservation(head))
+                    break
+                self.begin(head)
+            self.advance()
+            while self.more_now():
+                self.advance()
+        return self.average()
+
+    def more_now(self) -> bool:
+        """Say whether something else happens at this moment."""
+        arrives = self.arrived < len(self.jobs) and self.jobs[self.arrived].arrival <= self.now
+        return arrives or any(finish <= self.now for finish, _ in self.running)
 
     def wait(self, job: int) -> float:
         """Return the job's wait, or what RLScheduler takes for it."""
