@@ -45,10 +45,9 @@ from .state import (
     row,
 )  # fmt: skip
 
-_step, _legal_choices, _next_event, _to_next_decision, _least, _outcome = (
+_step, _legal_choices, _to_next_decision, _least, _outcome = (
     decide.step,
     decide.legal_choices,
-    decide.next_event,
     decide.to_next_decision,
     decide.least,
     decide.outcome,
@@ -90,8 +89,9 @@ def _empty(spec, c):
     c.n[DEVICE], c.n[LAST] = device, -1
     c.x[:] = 0.0
     c.x[LAST_BURST] = -1.0
-    c.free[:] = c.capacity
     for m in range(c.share.shape[0]):
+        for r in range(c.free.shape[0]):  # a copy in one line would compile texts of errors, for seconds
+            c.free[r, m] = c.capacity[r, m]
         for d in range(c.share.shape[1]):
             has = c.capacity[device, m] // ONE if device >= 0 else 0
             c.share[m, d] = ONE if d < has else 0
@@ -141,8 +141,7 @@ def load(rules, s, envs, numbers, counts, columns, demands, instances):
                 c.asked[j, r] = c.demand[j, r] = demands[k, j, r]
                 if spec.action == ELASTIC and (r == spec.cpu or r == spec.memory):
                     c.demand[j, r] = _least(spec, demands[k, j, r])
-        _next_event(spec, c)
-        _to_next_decision(spec, c)
+        _to_next_decision(spec, c, c.n[ENDED] == 0)
 
 
 @leaf

@@ -212,9 +212,13 @@ def _to_decide(spec, c):
 
 
 @leaf
-def to_next_decision(spec, c):
-    """Let events happen until there is something to decide, or the episode is over."""
-    while over(spec, c) == 0 and not _to_decide(spec, c):
+def to_next_decision(spec, c, time_passes):
+    """Let events happen until there is something to decide, or the episode is over.
+
+    At least one happens if `time_passes`. (One call of `next_event`, as each is compiled anew.)
+    """
+    while time_passes or (over(spec, c) == 0 and not _to_decide(spec, c)):
+        time_passes = False
         next_event(spec, c)
 
 
@@ -321,13 +325,12 @@ def _is_legal(spec, c, action):
 
 @leaf
 def act(spec, c, action, device, cpu_ratio, memory_ratio):
-    """Carry out an action that is legal."""
+    """Carry out an action that is legal; return whether it is to wait."""
     num_machines = c.free.shape[1]
     first = _first_rejection(spec, num_machines)
     if action == spec.num_choices - 1:
-        if over(spec, c) == 0:
-            next_event(spec, c)
-    elif action >= first:
+        return True
+    if action >= first:
         _reject(spec, c, action - first)
     else:
         k = action // num_machines
@@ -335,6 +338,7 @@ def act(spec, c, action, device, cpu_ratio, memory_ratio):
         if spec.action == ELASTIC:
             grant(spec, c, c.queue[k], m, cpu_ratio, memory_ratio)
         _start(spec, c, k, m, device)
+    return False
 
 
 @leaf
@@ -345,8 +349,8 @@ def step(spec, c, action, device, cpu_ratio, memory_ratio):
         x[TERMS + k] = 0.0
     n[DECISIONS] += 1
     if _is_legal(spec, c, action):
-        act(spec, c, action, device, cpu_ratio, memory_ratio)
-        to_next_decision(spec, c)
+        waits = act(spec, c, action, device, cpu_ratio, memory_ratio)
+        to_next_decision(spec, c, waits and over(spec, c) == 0)
     else:
         n[ILLEGAL] += 1
         x[TERMS + ILLEGAL_TERM] = spec.illegal_penalty
