@@ -3,12 +3,14 @@
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 import environment
 from schedrl import registry
 from schedrl.envs import IDS
 from schedrl.envs.probes import PROBES
+from schedrl.learning.action_spec import ActionSpec
 
 SINGLE = {
     "deeprm": {"sequence_length": 12, "idle_limit": 0},
@@ -29,6 +31,7 @@ SINGLE = {
         "decide": "every_event",
         "reward": "operations",
     },
+    "simple_cluster elastic": {"num_jobs": 8, "action": "elastic"},
     "simple_cluster unmasked": {"num_jobs": 8, "mask": False, "representation": "state", "reward": "batch"},
     "simple_cluster for ever": {"num_jobs": 12, "termination": "continuing", "workload": "bursty"},
 }
@@ -58,9 +61,30 @@ def same(a, b):
         np.testing.assert_array_equal(a, b)
 
 
-def legal(rng, mask):
-    """Draw a legal action for each row."""
+def drawn(rng, mask):
+    """Draw a legal choice for each row."""
     return np.where(mask, rng.random(mask.shape), -1.0).argmax(axis=-1)
+
+
+def legal(rng, mask, space):
+    """Draw a legal action for each row, as `space` (of one environment) has them."""
+    if not isinstance(space, spaces.Tuple):
+        return drawn(rng, mask)
+    choices, devices, shares = space.spaces
+    parts = drawn(rng, mask[..., : choices.n]), drawn(rng, mask[..., choices.n :])
+    return (*parts, rng.uniform(shares.low, shares.high, (*mask.shape[:-1], 2)))
+
+
+def choices_of(space):
+    """Return the discrete choice of an action space."""
+    return space.spaces[0] if isinstance(space, spaces.Tuple) else space
+
+
+def with_choice(space, choice):
+    """Return an action with that choice, for one environment or, given an array, for a batch."""
+    if not isinstance(space, spaces.Tuple):
+        return choice
+    return choice, np.zeros_like(choice, dtype=int), np.ones((*np.shape(choice), 2))
 
 
 def episode(env, rng, **how):
@@ -68,7 +92,7 @@ def episode(env, rng, **how):
     obs, info = env.reset(**how)
     seen, ended = [(obs, info)], False
     while not ended:
-        seen.append(env.step(int(legal(rng, obs["action_mask"]))))
+        seen.append(env.step(legal(rng, obs["action_mask"], env.action_space)))
         obs, _, terminated, truncated, _ = seen[-1]
         ended = terminated or truncated
     return seen
@@ -79,7 +103,7 @@ def batch_steps(env, seed, count=40):
     obs, info = env.reset(seed=seed)
     seen = [(obs, info)]
     for _ in range(count):
-        obs, *rest = env.step(legal(rng, obs["action_mask"]))
+        obs, *rest = env.step(legal(rng, obs["action_mask"], env.single_action_space))
         seen.append((obs, *rest))
     return seen
 
@@ -116,7 +140,7 @@ def test_nothing_comes_from_global_random_state(kind):
 def test_observations_lie_in_the_space_and_an_action_is_legal(kind):
     env = make(kind)
     rng = np.random.default_rng(0)
-    assert env.action_space.n == env.observation_space["action_mask"].n
+    assert ActionSpec.of(env.action_space).num_logits == env.observation_space["action_mask"].n
     for _ in range(5):
         for obs, *_ in episode(env, rng):
             assert env.observation_space.contains(obs)
@@ -130,17 +154,18 @@ def test_observations_lie_in_the_space_and_an_action_is_legal(kind):
 @pytest.mark.parametrize("kind", SINGLE)
 def test_bad_decisions_are_refused_by_name(kind):
     env = make(kind)
+    space, count = env.action_space, int(choices_of(env.action_space).n)
     with pytest.raises(ValueError, match="reset"):
-        env.step(0)
+        env.step(with_choice(space, 0))
     env.reset(seed=0)
-    for wrong in (-1, env.action_space.n, 99):
-        with pytest.raises(ValueError, match=f"action {wrong} .*outside 0..{env.action_space.n - 1}"):
-            env.step(wrong)
+    for wrong in (-1, count, 99):
+        with pytest.raises(ValueError, match=f"action {wrong} .*outside 0..{count - 1}"):
+            env.step(with_choice(space, wrong))
     with pytest.raises(ValueError, match="whole numbers, got float64"):
-        env.step(0.5)
+        env.step(with_choice(space, 0.5))
     episode(env, np.random.default_rng(0))
     with pytest.raises(ValueError, match="reset"):
-        env.step(0)
+        env.step(with_choice(space, 0))
 
 
 @pytest.mark.parametrize("kind", BATCHED)
@@ -188,13 +213,13 @@ def test_set_state_goes_on_exactly(kind, at):
     rng = np.random.default_rng(5)
     obs, _ = env.reset(seed=9)
     for _ in range(at):
-        obs, *_ = env.step(legal(rng, obs["action_mask"]))
+        obs, *_ = env.step(legal(rng, obs["action_mask"], env.single_action_space))
     state = {name: value.copy() for name, value in env.get_state().items()}
     assert all(isinstance(value, np.ndarray) for value in state.values())
     other.reset(seed=9)
     other.set_state(state)
     for _ in range(60):
-        actions = legal(rng, obs["action_mask"])
+        actions = legal(rng, obs["action_mask"], env.single_action_space)
         obs, *rest = env.step(actions)
         obs_too, *rest_too = other.step(actions)
         same([obs, *rest], [obs_too, *rest_too])
@@ -209,9 +234,9 @@ def test_a_batch_of_one_is_the_single_environment(kind):
     episodes = 0
     for _ in range(150):
         same(obs, {name: leaf[0] for name, leaf in obs_too.items()})
-        action = int(rng.integers(env.action_space.n))
-        obs, reward, terminated, truncated, info = env.step(action)
-        obs_too, rewards, terminateds, truncateds, infos = batch.step(np.array([action]))
+        action = rng.integers(int(choices_of(env.action_space).n), size=1)
+        obs, reward, terminated, truncated, info = env.step(with_choice(env.action_space, int(action[0])))
+        obs_too, rewards, terminateds, truncateds, infos = batch.step(with_choice(env.action_space, action))
         assert (reward, terminated, truncated) == (rewards[0], terminateds[0], truncateds[0])
         assert info["reward_terms"] == {name: term[0] for name, term in infos["reward_terms"].items()}
         if terminated or truncated:
@@ -227,17 +252,17 @@ def test_arrays_are_fresh_unless_asked_otherwise(kind):
     obs, _ = (fresh := make_vec(kind)).reset(seed=0)
     kept = {name: leaf.copy() for name, leaf in obs.items()}
     for _ in range(5):
-        fresh.step(np.zeros(5, int))
+        fresh.step(with_choice(fresh.single_action_space, np.zeros(5, int)))
     same(obs, kept)
     reused = make_vec(kind, copy=False)
     obs, _ = reused.reset(seed=0)
-    after, *_ = reused.step(np.zeros(5, int))
+    after, *_ = reused.step(with_choice(reused.single_action_space, np.zeros(5, int)))
     assert all(after[name] is obs[name] for name in obs)
     copies = batch_steps(make_vec(kind), 7)
     rng = np.random.default_rng(1)
     obs, _ = reused.reset(seed=7)
     for expected, rewards, *_ in copies[1:]:
-        obs, got, *_ = reused.step(legal(rng, obs["action_mask"]))
+        obs, got, *_ = reused.step(legal(rng, obs["action_mask"], reused.single_action_space))
         same(obs, expected)
         same(got, rewards)
 
@@ -245,13 +270,14 @@ def test_arrays_are_fresh_unless_asked_otherwise(kind):
 @pytest.mark.parametrize("kind", SINGLE)
 def test_batches_refuse_bad_decisions(kind):
     env = make_vec(kind)
+    space = env.single_action_space
     with pytest.raises(ValueError, match="reset"):
-        env.step(np.zeros(5, int))
+        env.step(with_choice(space, np.zeros(5, int)))
     env.reset(seed=0)
     with pytest.raises(ValueError, match="action 77 of environment 3 is outside"):
-        env.step(np.array([0, 0, 0, 77, 0]))
+        env.step(with_choice(space, np.array([0, 0, 0, 77, 0])))
     with pytest.raises(ValueError, match="must be 5 whole numbers"):
-        env.step(np.zeros(4, int))
+        env.step(with_choice(space, np.zeros(4, int)))
 
 
 def test_gymnasium_knows_them():

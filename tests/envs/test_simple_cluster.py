@@ -8,6 +8,9 @@ from schedrl.envs.simple_cluster import play, workloads_of
 from schedrl.envs.simple_cluster.jobs import Streamed
 from schedrl.envs.simple_cluster.reward_settings import PRESETS, weights_of
 from schedrl.envs.simple_cluster.settings import SimpleClusterSettings
+from schedrl.evaluation.cluster import measure, timeline
+from schedrl.evaluation.cluster.fragmentation import fragmentation
+from schedrl.evaluation.cluster.jobs_csv import JobsFile
 from schedrl.settings import UserError
 from schedrl.sim.cluster import simulate
 from schedrl.workload.cluster_file import default_cluster, read_cluster
@@ -155,6 +158,45 @@ def test_gangs_start_whole_over_machines_and_are_never_counted_in_totals():
     assert terminated
     assert env.jobs()["status"].tolist() == ["finished", "rejected"]
     assert env.schedule().placed.machine[:2].tolist() == [1, 0]
+
+
+def test_measures_count_what_elastic_jobs_were_granted():
+    """Half of the 4 cores for 20, all memory and one of 2 GPUs."""
+    env = one_server(toy((0, 10, 4, 8, 1)), action="elastic")
+    env.reset()
+    env.step((0, 0, np.array([0.5, 1.0])))
+    found = env.schedule()
+    assert found.granted.tolist() == [[2, 8, 1]]
+    used = measure(found)["utilisation"]
+    assert [used[name]["mean"] for name in RESOURCES] == [0.5, 1.0, 0.5]
+    assert timeline.heat(found, 1).share.tolist() == [[1.0]]
+    assert fragmentation(found)["mean"] is not None
+
+
+class Blind:
+    """Always chooses the same."""
+
+    representation = "slots"
+
+    def __init__(self, choice):
+        self.choice = choice
+
+    def predict(self, obs, deterministic=True):
+        """Choose without looking."""
+        return np.full(len(obs["action_mask"]), self.choice)
+
+
+def test_illegal_actions_and_rejections_are_in_the_measures(tmp_path):
+    settings = SimpleClusterSettings(num_jobs=5, mask=False, num_servers=2, episode_max_decisions=30)
+    (blind,) = play(Blind(0), settings, [0])
+    assert measure(blind)["invalid_actions"] == blind.invalid_actions > 0
+    (picky,) = play(Blind(2), settings.replace(allow_reject=True, mask=True), [0])
+    found = measure(picky)
+    assert (found["rejected"], found["acceptance_rate"]) == (5, 0.0)
+    assert found["reject_reasons"] == {"the policy turned it away": 5}
+    with JobsFile(tmp_path / "jobs.csv", 10.0) as file:
+        file.add("picky", picky)
+    assert (tmp_path / "jobs.csv").read_text().count("rejected,the policy turned it away") == 5
 
 
 def test_rejection_by_the_policy():

@@ -18,7 +18,15 @@ from schedrl.sim.cluster.state import (
     START,
 )
 from schedrl.sim.cluster.state import STATUS as STATUS_COLUMN
-from schedrl.sim.cluster_decisions.state import LENGTH, NUM_JOBS, SPEED, State
+from schedrl.sim.cluster_decisions.spec import ELASTIC
+from schedrl.sim.cluster_decisions.state import (
+    ILLEGAL,
+    LENGTH,
+    NUM_JOBS,
+    REJECTED_BY_POLICY,
+    SPEED,
+    State,
+)
 from schedrl.workload.machines import Machines
 from schedrl.workload.types import Workload
 
@@ -56,6 +64,7 @@ def schedule(clusters: Clusters, env: int, workload: Workload, machines: Machine
     status = np.where(np.arange(count) < a.n[env, ARRIVED], rows[:, STATUS_COLUMN], UNFINISHED)
     status = np.where(status <= RUNNING, UNFINISHED, status).astype(np.int8)
     offset = np.concatenate([[0], rows[:, END]])
+    by_rule = (status == REJECTED) & (rows[:, REJECT] != REJECTED_BY_POLICY)  # 0: the policy did it
     held = a.instances[env, : offset[-1]]
     return Schedule(
         start=a.times[env, :count, START].copy(),
@@ -63,10 +72,20 @@ def schedule(clusters: Clusters, env: int, workload: Workload, machines: Machine
         status=status,
         placed=Placed(offset, held[:, MACHINE].copy(), held[:, CHOSEN].copy()),
         restarts=np.zeros(count, np.int64),
-        reject_reason=np.where(status == REJECTED, rows[:, REJECT], 0).astype(np.int8),
+        reject_reason=np.where(by_rule, rows[:, REJECT], 0).astype(np.int8),
         end_time=float(a.x[env, CLOCK]),
         decisions=int(a.n[env, DECISIONS]),
         workload=workload,
         machines=machines,
         rule="",
+        granted=_granted(clusters, env, workload, machines) if clusters.spec.action == ELASTIC else None,
+        invalid_actions=int(a.n[env, ILLEGAL]),
     )
+
+
+def _granted(clusters: Clusters, env: int, workload: Workload, machines: Machines) -> np.ndarray:
+    """Return what each job was granted of the workload's resources, [J, R]."""
+    names = [r.name for r in machines.resources]
+    names += [r.name for r in workload.resources if r.name not in names]
+    columns = [names.index(resource.name) for resource in workload.resources]
+    return clusters.state.arrays.demand[env, : len(workload)][:, columns] / ONE

@@ -7,6 +7,8 @@ rule's own, `schedrl.sim.cluster.placements.fragmentation`; here it is followed 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from schedrl.evaluation.cluster import timeline
@@ -75,7 +77,9 @@ def follow(schedule: Schedule) -> Steps | None:
     rows = np.column_stack([*twice, sign])[order]
     out = np.empty((len(rows) + 1, 2))
     share = (np.arange(max(int(problem.devices.max()), 1)) < problem.devices[:, None]) * ONE
-    _follow(rows, problem.demand, problem.capacity.copy(), share, problem.typical, problem.g, out)
+    taken = replace(schedule.workload, demand=schedule.demand)
+    demand = problem.demand if schedule.granted is None else prepare(taken, schedule.machines).demand
+    _follow(rows, demand, problem.capacity.copy(), share, problem.typical, problem.g, out)
     first, last = timeline.span(schedule)
     changes = np.diff(out / problem.devices.sum(), axis=0, prepend=0.0)
     return timeline.steps(np.concatenate([[first], time[order]]), changes, first, last)

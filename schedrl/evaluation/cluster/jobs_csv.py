@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from schedrl.evaluation.cluster.metrics import bounded_slowdowns
-from schedrl.sim.cluster.problem import REASONS
-from schedrl.sim.cluster.schedule import STATUS, Schedule
+from schedrl.evaluation.cluster.metrics import bounded_slowdowns, reason_of
+from schedrl.sim.cluster.schedule import REJECTED, STATUS, Schedule
 
 COLUMNS = (
     "policy", "sequence", "job_id", "user", "priority", "arrival_time", "start_time", "finish_time", "wait",
@@ -57,12 +56,17 @@ class JobsFile:
             _texts(jobs.duration),
             _texts(bounded_slowdowns(schedule, self._tau)),
             [STATUS[code] for code in schedule.status.tolist()],
-            [REASONS[code] for code in schedule.reject_reason.tolist()],
+            _reasons(schedule),
             schedule.restarts.tolist(),
             np.asarray(jobs.instances).tolist(),
             where,
         ]
         self._writer.writerows((policy, sequence, *row) for row in zip(*columns, strict=True))
+
+
+def _reasons(schedule: Schedule) -> list[str]:
+    codes = zip(schedule.status.tolist(), schedule.reject_reason.tolist(), strict=True)
+    return [reason_of(code) if status == REJECTED else "" for status, code in codes]
 
 
 def _texts(values: Any) -> list[str]:

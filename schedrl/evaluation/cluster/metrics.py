@@ -64,7 +64,7 @@ def measure(
     *,
     tau: float = TAU,
     wait_limit: float = WAIT_LIMIT,
-    invalid_actions: int = 0,
+    invalid_actions: int | None = None,
     decision_latency: float | None = None,
 ) -> dict[str, Any]:
     """Measure a schedule, in JSON's types.
@@ -73,7 +73,7 @@ def measure(
         schedule: what became of every job.
         tau: of the bounded slowdown [s].
         wait_limit: a job that waits longer is starved [s].
-        invalid_actions: illegal decisions of a policy; a compiled rule makes none.
+        invalid_actions: illegal decisions of a policy; None: those that the schedule knows of.
         decision_latency: seconds for each decision, where it was taken.
 
     Returns:
@@ -96,6 +96,7 @@ def measure(
         "unfinished": int((status == UNFINISHED).sum()),
         "failed": int((status == FAILED).sum()),
         "rejected": int((status == REJECTED).sum()),
+        "acceptance_rate": float((status != REJECTED).mean()),
         "reject_reasons": _reasons(schedule),
         "success_rate": float(done.mean()),
         "time_unit": unit,
@@ -116,7 +117,7 @@ def measure(
         "restarts": int(schedule.restarts.sum()),
         "jobs_restarted": int((schedule.restarts > 0).sum()),
         "decisions": schedule.decisions,
-        "invalid_actions": invalid_actions,
+        "invalid_actions": schedule.invalid_actions if invalid_actions is None else invalid_actions,
         "decision_latency": decision_latency,
     }
 
@@ -184,9 +185,14 @@ def _fairness(schedule: Schedule, values: np.ndarray) -> dict[str, Any]:
     return {"users": len(means), "jain_over_user_mean_bsld": index, "user_mean_bsld": means}
 
 
+def reason_of(number: int) -> str:
+    """Return why a job was rejected, in words."""
+    return REASONS[number] or "the policy turned it away"
+
+
 def _reasons(schedule: Schedule) -> dict[str, int]:
     number, count = np.unique(schedule.reject_reason[schedule.status == REJECTED], return_counts=True)
-    return {REASONS[n] or "the policy turned it away": int(c) for n, c in zip(number, count, strict=True)}
+    return {reason_of(n): int(c) for n, c in zip(number, count, strict=True)}
 
 
 def _censored_max(schedule: Schedule) -> float | None:

@@ -172,7 +172,7 @@ def _bars(schedule: Schedule) -> list[tuple[float, int, int, float, float, float
     """
     rows, capacity = timeline.held(schedule), timeline.capacities(schedule)
     full = np.where(capacity > 0, capacity, np.inf)[rows.machine]
-    share = (schedule.workload.demand[rows.job] / full).max(1, initial=0)
+    share = (schedule.demand[rows.job] / full).max(1, initial=0)
     bars: list[tuple[float, int, int, float, float, float]] = []
     for machine in np.unique(rows.machine).tolist():
         here = np.flatnonzero(rows.machine == machine)

@@ -60,7 +60,13 @@ def _main_table(replay: Replay, unit: str) -> Table:
         "P99",
         "max",
     )
-    header += (*(f"{name} used" for name in resources), "fragm.", f"makespan [{unit}]", "rejected")
+    header += (
+        *(f"{name} used" for name in resources),
+        "fragm.",
+        f"makespan [{unit}]",
+        "rejected",
+        "accepted",
+    )
     rows = []
     for i in _ranked(replay):
         found, mean = replay.entries[i], replay.resampled.mean(i)
@@ -80,6 +86,7 @@ def _main_table(replay: Replay, unit: str) -> Table:
                 _share(m["fragmentation"]["while_arriving"]),
                 _figure(m["makespan"]),
                 f"{m['rejected']:,}",
+                _share(m["acceptance_rate"]),
             )
         )
     note = (

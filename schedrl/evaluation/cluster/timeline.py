@@ -79,7 +79,7 @@ def steps(time: np.ndarray, change: np.ndarray, first: float, last: float) -> St
 def usage(schedule: Schedule) -> Steps:
     """Return the amount of each of the workload's resources in use, [T, R]."""
     rows = held(schedule)
-    demand = schedule.workload.demand[rows.job]
+    demand = schedule.demand[rows.job]
     return steps(np.concatenate([rows.start, rows.stop]), np.concatenate([demand, -demand]), *span(schedule))
 
 
@@ -118,7 +118,7 @@ def heat(schedule: Schedule, columns: int = 400, until: float | None = None) -> 
     time = np.clip(np.concatenate([rows.start, rows.stop]) - first, 0, last - first) * scale
     column = np.minimum(time.astype(np.int64), columns - 1)
     cell = np.concatenate([rows.machine, rows.machine]) * (columns + 1) + column
-    demand, size = schedule.workload.demand[rows.job], len(capacity) * (columns + 1)
+    demand, size = schedule.demand[rows.job], len(capacity) * (columns + 1)
     share = np.zeros((len(capacity), columns))
     for r in np.flatnonzero(capacity.any(0)):
         change = np.concatenate([demand[:, r], -demand[:, r]])

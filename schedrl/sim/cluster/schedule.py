@@ -35,6 +35,13 @@ class Schedule(NamedTuple):
     workload: Workload
     machines: Machines
     rule: str
+    granted: np.ndarray | None = None  # [J, R] of the workload's resources; None: what the jobs ask for
+    invalid_actions: int = 0  # illegal decisions of a policy; a compiled rule makes none
+
+    @property
+    def demand(self) -> np.ndarray:
+        """What an instance of each job holds while it runs, [J, R]."""
+        return self.workload.demand if self.granted is None else self.granted
 
 
 def check(schedule: Schedule) -> None:
