@@ -11,6 +11,7 @@ from schedrl.envs.simple_cluster.settings import SimpleClusterSettings
 from schedrl.evaluation.cluster import measure, timeline
 from schedrl.evaluation.cluster.fragmentation import fragmentation
 from schedrl.evaluation.cluster.jobs_csv import JobsFile
+from schedrl.evaluation.cluster.sequences import conclusion, evaluate
 from schedrl.settings import UserError
 from schedrl.sim.cluster import simulate
 from schedrl.workload.cluster_file import default_cluster, read_cluster
@@ -190,7 +191,17 @@ def test_illegal_actions_and_rejections_are_in_the_measures(tmp_path):
     settings = SimpleClusterSettings(num_jobs=5, mask=False, num_servers=2, episode_max_decisions=30)
     (blind,) = play(Blind(0), settings, [0])
     assert measure(blind)["invalid_actions"] == blind.invalid_actions > 0
-    (picky,) = play(Blind(2), settings.replace(allow_reject=True, mask=True), [0])
+    replay = evaluate({"blind": Blind(0)}, settings, num_sequences=20, modes=("greedy",), rules=("sjf+skip",))
+    assert [replay.entries[i].label for i in replay.ranked()][-1] == "blind (greedy)", (
+        "jobs that it never let come don't flatter it"
+    )
+    assert replay.difference(1, 0).verdict == "other jobs"
+    assert any("cut off before" in line for line in replay.warnings())
+    assert "for a verdict" in conclusion(replay, "blind (greedy)")
+    refusing = settings.replace(allow_reject=True, mask=True)
+    replay = evaluate({"picky": Blind(2)}, refusing, num_sequences=20, modes=("greedy",), rules=("sjf+skip",))
+    assert "turned away 100 jobs" in conclusion(replay, "picky (greedy)")
+    (picky,) = play(Blind(2), refusing, [0])
     found = measure(picky)
     assert (found["rejected"], found["acceptance_rate"]) == (5, 0.0)
     assert found["reject_reasons"] == {"the policy turned it away": 5}

@@ -157,6 +157,19 @@ class Replay:
         """Whether no job waited under any policy."""
         return not any(e.measures["starvation"]["max_wait"] for e in self.entries)
 
+    @cached_property
+    def uncounted(self) -> list[int]:
+        """Jobs of each policy that had not even come when its run was cut off: no mean has them."""
+        return [e.measures["nb_jobs"] - e.measures["rejected"] - int(e.counts.sum()) for e in self.entries]
+
+    def ranked(self) -> list[int]:
+        """Return the numbers of the policies, best mean first; those that saw fewer jobs stand behind."""
+        means, least = self.resampled.means, min(self.uncounted)
+        return sorted(
+            range(len(self.entries)),
+            key=lambda i: (bool(np.isnan(means[i])), self.uncounted[i] > least, means[i]),
+        )
+
     def differences(self) -> list[Difference]:
         """Compare every policy with the first, on the same blocks."""
         return [self.difference(i, 0) for i in range(1, len(self.entries))] if self.sure else []
@@ -165,7 +178,9 @@ class Replay:
         """Compare two policies by number, on the same blocks."""
         difference = self.resampled.difference(i, j)
         verdict = "can't be told apart"
-        if difference.excludes_zero:
+        if self.uncounted[i] != self.uncounted[j]:
+            verdict = "other jobs"
+        elif difference.excludes_zero:
             verdict = "better" if difference.high < 0 else "worse"
         names = self.entries[i].label, self.entries[j].label
         return Difference(*names, difference, self.resampled.relative(i, j), verdict)
@@ -180,9 +195,14 @@ class Replay:
         if not self.sure:
             least = f"{MIN_SEQUENCES} sequences" if self.sequences else f"{MIN_JOBS} jobs"
             yield f"fewer than {least}: too few for intervals, so no difference here is a finding"
-        for found in self.entries:
+        for found, missing in zip(self.entries, self.uncounted, strict=True):
             counts = found.measures
-            if counts["unfinished"] + counts["failed"]:
+            if missing > min(self.uncounted):
+                yield (
+                    f"{found.label}: its runs were cut off before {missing:,} jobs came; its mean lacks them "
+                    "and says nothing"
+                )
+            elif counts["unfinished"] + counts["failed"]:
                 yield (
                     f"{found.label}: {counts['unfinished']:,} unfinished and {counts['failed']:,} failed "
                     "jobs; its mean is a lower bound"

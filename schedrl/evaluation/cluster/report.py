@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
-import numpy as np
-
 from schedrl.evaluation import table
 from schedrl.evaluation.cluster import plots
 from schedrl.evaluation.cluster.replay import Replay
@@ -43,11 +41,6 @@ def tables_of(replay: Replay, unit: str) -> Iterator[Table]:
         yield _differences(replay)
 
 
-def _ranked(replay: Replay) -> list[int]:
-    means = replay.resampled.means
-    return sorted(range(len(replay.entries)), key=lambda i: (bool(np.isnan(means[i])), means[i]))
-
-
 def _main_table(replay: Replay, unit: str) -> Table:
     resources = list(replay.entries[0].measures["utilisation"])
     header: tuple[str, ...] = (
@@ -68,7 +61,7 @@ def _main_table(replay: Replay, unit: str) -> Table:
         "accepted",
     )
     rows = []
-    for i in _ranked(replay):
+    for i in replay.ranked():
         found, mean = replay.entries[i], replay.resampled.mean(i)
         m = found.measures
         slow, wait = m["bounded_slowdown"], m["wait"]
@@ -112,7 +105,7 @@ def _second_table(replay: Replay, unit: str) -> Table:
     )
     header += ("busiest used P95", "late", "Jain", "invalid", "µs/decision", "run [s]")
     rows = []
-    for i in _ranked(replay):
+    for i in replay.ranked():
         m = replay.entries[i].measures
         used = [value["p95"] for value in m["utilisation"].values() if value["p95"] is not None]
         latency = m["decision_latency"]

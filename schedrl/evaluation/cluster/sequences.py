@@ -149,7 +149,12 @@ def conclusion(replay: Replay, label: str) -> str:
     rules = [j for j, e in enumerate(replay.entries) if not e.learned]
     if not replay.sure or not rules:
         return f"{text}; too few sequences, or no rules, for a verdict."
-    words = {"better": "it beats", "can't be told apart": "it ties with", "worse": "it loses to"}
+    words = {
+        "better": "it beats",
+        "can't be told apart": "it ties with",
+        "worse": "it loses to",
+        "other jobs": "too many jobs never came for a verdict on",
+    }
     found: dict[str, list[str]] = {verdict: [] for verdict in words}
     for j in rules:
         d = replay.difference(i, j)
@@ -158,6 +163,9 @@ def conclusion(replay: Replay, label: str) -> str:
     parts = [f"{words[verdict]} {', '.join(names)}" for verdict, names in found.items() if names]
     undone = replay.entries[i].measures["unfinished"] + replay.entries[i].measures["failed"]
     left = f"; it left {undone:,} jobs undone, so its mean is a lower bound" if undone else ""
+    refused = [e.measures["rejected"] for e in replay.entries]
+    more = refused[i] - min(refused)
+    left += f"; it turned away {more:,} jobs, which its mean lacks" if more else ""
     return f"{text}: {'; '.join(parts)}{left}."
 
 

@@ -10,11 +10,21 @@ from schedrl.envs.simple_cluster.jobs import Given
 from schedrl.envs.simple_cluster.settings import SimpleClusterSettings
 from schedrl.sim.cluster import simulate
 from schedrl.sim.cluster.devices import ONE
-from schedrl.sim.cluster.state import ARRIVED, CLOCK, FINISH, HEAP, RUNNING_JOBS, START, STATUS, WAITING_JOBS
+from schedrl.sim.cluster.state import (
+    ARRIVED,
+    CLOCK,
+    DECISIONS,
+    FINISH,
+    HEAP,
+    RUNNING_JOBS,
+    START,
+    STATUS,
+    WAITING_JOBS,
+)
 from schedrl.sim.cluster_decisions.reference import ReferenceCluster
 from schedrl.sim.cluster_decisions.reference_views import slots
 from schedrl.sim.cluster_decisions.spec import TERM_NAMES
-from schedrl.sim.cluster_decisions.state import ILLEGAL, REFUSED
+from schedrl.sim.cluster_decisions.state import DONE, ILLEGAL, REFUSED
 from schedrl.workload.cluster_file import read_cluster
 from schedrl.workload.types import Workload
 
@@ -80,7 +90,7 @@ def check_same(batch, reference):
         np.testing.assert_allclose(obs[name][0], expected, rtol=1e-5, atol=1e-6, err_msg=name)
     if not batch.ended[0]:
         mask = obs["action_mask"][0][: batch.spec.num_choices]
-        assert mask.tolist() == reference.mask()
+        assert mask.tolist() == (reference.mask() if batch.spec.masked else [True] * len(mask))
 
 
 def check_conserved(batch):
@@ -98,7 +108,9 @@ def check_conserved(batch):
     assert (a.share[0].sum(axis=1) == a.free[0, g]).all()
     n = a.n[0]
     states = np.bincount(a.jobs[0, : n[ARRIVED], STATUS], minlength=6)
-    assert (states[[0, 1, 3]] == n[[WAITING_JOBS, RUNNING_JOBS, REFUSED]]).all()
+    assert states[:4].tolist() == n[[WAITING_JOBS, RUNNING_JOBS, DONE, REFUSED]].tolist()
+    assert states.sum() == n[ARRIVED]
+    assert n[DECISIONS] <= batch.spec.max_decisions
 
 
 CHOICES = {
@@ -109,12 +121,19 @@ CHOICES = {
     "allow_reject": st.booleans(),
     "wait_when_idle": st.booleans(),
     "num_job_slots": st.sampled_from([1, 3, 5]),
+    "mask": st.booleans(),
+    "episode_max_decisions": st.sampled_from([None, None, 9]),
 }
 
 
-@settings(max_examples=150, deadline=None)
-@given(st.integers(0, 10**6), st.sampled_from(list(CLUSTERS)), st.fixed_dictionaries(CHOICES))
-def test_kernel_and_reference_agree(tmp_path_factory, seed, cluster, changes):
+@settings(max_examples=200, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.sampled_from(list(CLUSTERS)),
+    st.fixed_dictionaries(CHOICES),
+    st.sampled_from([0.0, 0.1, 1.0]),
+)
+def test_kernel_and_reference_agree(tmp_path_factory, seed, cluster, changes, wildness):
     rng = np.random.default_rng(seed)
     folder = tmp_path_factory.getbasetemp()
     batch, reference = made(folder, cluster, random_jobs(rng), **changes)
@@ -123,7 +142,7 @@ def test_kernel_and_reference_agree(tmp_path_factory, seed, cluster, changes):
     total = 0.0
     while not batch.ended[0]:
         mask = np.array(reference.mask())
-        wild = rng.random() < 0.1
+        wild = rng.random() < wildness
         action = int(rng.integers(len(mask)) if wild else rng.choice(np.flatnonzero(mask)))
         device, ratios = 0, (1.0, 1.0)
         if elastic:
