@@ -99,3 +99,15 @@ def test_the_launcher_looks_where_it_should(words, looks, tmp_path, capsys):
     assert launcher.main(command) == 0
     assert (tmp_path / "validation.csv").exists() == looks
     assert ("kept the weights after" in capsys.readouterr().out) == looks
+
+
+def test_other_sequences_give_other_means(tmp_path, capsys):
+    means = set()
+    for count in ("3", "6"):
+        folder = tmp_path / count
+        words = ["--algo", "ppo", "--env", "deeprm", "--total_steps", "200", "--num_envs", "8", "--no_eval"]
+        more = ["--num_steps", "16", "--batch_size", "64", "--validate_every", "100"]
+        command = [*words, *more, "--validation_sequences", count, "--model_dir", str(folder)]
+        assert launcher.main(command) == 0
+        means.add((folder / "validation.csv").read_text())
+    assert len(means) == 2

@@ -67,6 +67,8 @@ ELSEWHERE = {
     "num_episodes": "learning/test_small_parts.py::test_budget_counts_decisions_or_episodes",
     "network": "learning/test_networks.py::test_numpy_equals_tensorflow",
     "use_tf_function": "algorithms/test_all_algorithms.py::test_eager_equals_compiled",
+    "validate_every": "algorithms/test_selection.py::test_the_launcher_looks_where_it_should",
+    "validation_sequences": "algorithms/test_selection.py::test_other_sequences_give_other_means",
     "check_numerics": "algorithms/test_all_algorithms.py::test_a_nan_stops_the_run_and_is_named",
     "pretrain": "learning/test_pretraining.py::test_it_plays_as_the_heuristic_does_on_other_jobs",
     "pretrain_episodes": "learning/test_pretraining.py::test_more_episodes_and_epochs_imitate_differently",
