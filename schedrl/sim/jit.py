@@ -63,8 +63,11 @@ def leaf(function: Callable, *, cache: bool = True) -> Callable:
 
 
 def part(function: Callable) -> Callable:
-    """Compile a large function that compiled ones call from several places, once and apart from them."""
-    made = njit(no_cpython_wrapper=True)(function)
+    """Compile a large function that compiled ones call from several places, once and apart from them.
+
+    `forceinline` is said because a callee inherits it from the first function that calls it.
+    """
+    made = njit(no_cpython_wrapper=True, forceinline=False)(function)
     made.__class__ = _Leaf
     return made
 

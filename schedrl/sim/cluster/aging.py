@@ -113,11 +113,6 @@ def gather(c):
 
 
 @leaf
-def _may_fit(c, job, known_unfit):
-    return best(c, job, known_unfit) >= 0
-
-
-@leaf
 def _known_unfit(c, job, stamp):
     return c.jobs[job, TRIED] == stamp - 1 and c.n[DISCIPLINE] != HOLD
 
@@ -130,7 +125,7 @@ def next_job(c, stamp, only_fitting):
         job = c.jobs[k, FRESH]
         if c.jobs[job, TRIED] == stamp or (found >= 0 and not _before(c, job, found)):
             continue
-        if only_fitting and not _may_fit(c, job, _known_unfit(c, job, stamp)):
+        if only_fitting and best(c, job, _known_unfit(c, job, stamp)) < 0:
             c.jobs[job, TRIED] = stamp
             continue
         found = job

@@ -214,15 +214,15 @@ def reserve(c, job):
     """Reserve the earliest start for a job that can't start now, first fit by machine."""
     left = c.jobs[job, END] - c.jobs[job, FIRST]
     when = earliest_single(c, job) if left == 1 else earliest_gang(c, job)
-    m = 0
-    while when < np.inf and left > 0:
+    for m in range(c.free.shape[1] if when < np.inf else 0):
+        if left == 0:
+            break
         fitting = min(room(c, job, m, when), left)
         left -= fitting
         for _ in range(fitting):
             chosen = _pick(c.spare_share, 0, c.demand[job, c.n[DEVICE]]) if c.n[DEVICE] >= 0 else 0
             _take(c, 0, job, chosen)
             _book(c, job, m, when, chosen)
-        m += 1
 
 
 @leaf

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from schedrl.sim.handle import hold
 from schedrl.sim.jit import leaf, njit
 from schedrl.workload.machines import Machines
 from schedrl.workload.types import Workload
@@ -43,7 +44,6 @@ from .state import (
     UNTIL,
     UP,
     WAITING_JOBS,
-    borrow,
     new_cluster,
 )  # fmt: skip
 
@@ -142,7 +142,7 @@ def _end_pass(c):
 @njit
 def play(cluster):
     """Go from event to event until nothing is left to happen, or to the cut."""
-    c = borrow(cluster)
+    c = hold(cluster)
     n = c.n
     while n[ARRIVED] < c.times.shape[0] or n[RUNNING_JOBS] + n[WAITING_JOBS] > 0:
         time = _next_time(c)

@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schedrl.sim.jit import borrowed, leaf
-
 from .devices import ONE
 from .problem import Problem
 from .rule import PLANNING
@@ -71,19 +69,6 @@ class Cluster(NamedTuple):
     spare_share: np.ndarray  # [2, D] the same of each device
     event_time: np.ndarray  # [E]
     event: np.ndarray  # [E, 2] machine, up
-
-
-@leaf
-def borrow(c):
-    """Return the same arrays without their reference counts: the caller holds them."""
-    return Cluster(
-        borrowed(c.n), borrowed(c.x), borrowed(c.jobs), borrowed(c.times), borrowed(c.instances),
-        borrowed(c.machines), borrowed(c.demand), borrowed(c.free), borrowed(c.capacity),
-        borrowed(c.share), borrowed(c.largest), borrowed(c.total), borrowed(c.typical),
-        borrowed(c.least), borrowed(c.low),
-        borrowed(c.used), borrowed(c.reserved), borrowed(c.reserved_time),
-        borrowed(c.spare), borrowed(c.spare_share), borrowed(c.event_time), borrowed(c.event),
-    )  # fmt: skip
 
 
 def new_cluster(problem: Problem, place: np.ndarray, job_at: np.ndarray) -> Cluster:
