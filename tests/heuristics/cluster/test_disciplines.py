@@ -106,11 +106,10 @@ def reserved(schedule, job):
     estimate, procs = workload.estimate_or_duration, workload.demand[:, 0]
     machine = schedule.placed.machine
     head_at = max([workload.arrival[job], *schedule.start[:job]])
-    runs = [
+    runs = [  # one of no length that starts now is believed by its estimate
         j
         for j in range(len(procs))
-        if (schedule.start[j] < head_at or (j < job and schedule.start[j] == head_at))
-        and schedule.finish[j] > head_at
+        if schedule.start[j] < head_at < schedule.finish[j] or (j < job and schedule.start[j] == head_at)
     ]
     for when in sorted([head_at, *(schedule.start[j] + estimate[j] for j in runs)]):
         left = capacity.copy()
