@@ -207,9 +207,10 @@ def try_start(c, job, known_unfit):
     if held(c, job):
         return HELD
     c.times[job, START] = c.x[CLOCK]
+    known_unfit &= end - first == 1  # a constant would compile `best` anew
     for i in range(first, end):
         if end - first > 1:
-            m = best(c, job, False)
+            m = best(c, job, known_unfit)
         if m < 0:  # one by one, reservations do not let all of them in
             for placed in range(first, i):
                 lift(c, job, placed)
