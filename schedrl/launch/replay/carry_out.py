@@ -61,7 +61,7 @@ def _make_ready(data: Data, say: Speaker) -> None:
     from schedrl.sim.cluster.run import simulate  # late: it needs Numba
 
     with say.while_doing(
-        "making the simulator ready: the first run compiles it, which takes two minutes or more",
+        "making the simulator ready: the first run compiles it, which takes half a minute or more",
         "still compiling; later runs start at once",
     ):
         simulate(data.workload.take(slice(0, 1)), data.machines)
