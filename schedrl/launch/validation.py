@@ -21,36 +21,51 @@ USUAL_BUDGET = 1_000_000
 """Decisions that a budget in episodes counts as here."""
 SEED = 0
 """Of the sequences: the same for every run."""
+Play = Callable[[Any, str], np.ndarray]
+"""From a policy and how it is played to the return of each sequence."""
 
 
 def selection_of(plan: Plan, say: Callable[[str], None]) -> Selection | None:
-    """Return what chooses the weights of a run, None where the last ones are kept."""
-    algorithm = plan.algorithm
+    """Return what chooses the weights of a run, None where the last ones are kept.
+
+    Raises:
+        UserError: there are no validation workloads, as of too short a trace.
+    """
+    algorithm, on_cluster = plan.algorithm, is_cluster(plan.environment)
     every = algorithm.validate_every
     if every is None:
-        every = (algorithm.total_steps or USUAL_BUDGET) // LOOKS if is_cluster(plan.environment) else 0
+        every = (algorithm.total_steps or USUAL_BUDGET) // LOOKS if on_cluster else 0
     if not every:
         return None
-    play = _cluster_returns if is_cluster(plan.environment) else _deeprm_returns
-    return Selection(every, partial(_measure, play, plan.environment, algorithm.validation_sequences), say)
+    play = (_on_cluster if on_cluster else _on_deeprm)(plan.environment, algorithm.validation_sequences)
+    return Selection(every, partial(_measure, play), say)
 
 
-def _measure(play: Callable[..., np.ndarray], settings: Any, count: int, policy: Any) -> dict[str, float]:
+def _measure(play: Play, policy: Any) -> dict[str, float]:
     means = {}
     for mode in (GREEDY, SAMPLED):
         policy.reseed(SEED)
-        means[mode] = -float(play(policy, settings, count, mode).mean())
+        means[mode] = -float(play(policy, mode).mean())
     return means
 
 
-def _cluster_returns(policy: Any, settings: Any, count: int, mode: str) -> np.ndarray:
+def _on_cluster(settings: Any, count: int) -> Play:
     from schedrl.envs.simple_cluster.episodes import returns
+    from schedrl.envs.simple_cluster.jobs import jobs_of
 
-    return returns(policy, settings, np.arange(count), seed=SEED, deterministic=mode == GREEDY)
+    source, numbers = jobs_of(settings, SEED, "validation"), np.arange(count)  # drawn once for all looks
+    source.at(numbers)
+    return lambda policy, mode: returns(policy, settings, source, numbers, mode == GREEDY)
 
 
-def _deeprm_returns(policy: Any, settings: Any, count: int, mode: str) -> np.ndarray:
+def _on_deeprm(settings: Any, count: int) -> Play:
     from schedrl.evaluation import evaluate
+    from schedrl.evaluation.evaluate import sequences_of
 
-    options: dict[str, Any] = {"family": "validation", "modes": [mode], "baselines": (), "seed": SEED}
-    return evaluate({"policy": policy}, settings, num_sequences=count, **options).runs[0].outcome.ret
+    options: dict[str, Any] = {"sequences": sequences_of(settings, count, SEED, "validation"), "seed": SEED}
+
+    def play(policy: Any, mode: str) -> np.ndarray:
+        played = evaluate({"policy": policy}, settings, modes=[mode], baselines=(), **options)
+        return played.runs[0].outcome.ret
+
+    return play

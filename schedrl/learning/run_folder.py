@@ -208,8 +208,9 @@ class Run:
         if self.folder is not None and self.budget.decisions != self._last_checkpoint:
             self._save(parts)
         model = parts["model"]
-        if self.selection is not None:  # the checkpoint has the last weights, the policy the best
-            self.selection.conclude(model, self.budget.decisions)
+        if self.selection is not None:
+            # The checkpoint has the last weights, the policy the best; who was asked to stop stops now.
+            self.selection.conclude(model, self.budget.decisions, look=not self.stop_requested)
         if self.folder is not None:
             about = {"decisions": self.budget.decisions, "seed": self.seed, "play": self.play}
             model.save_policy(self.folder / "policy.npz", **about)

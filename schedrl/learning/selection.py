@@ -57,12 +57,12 @@ class Selection:
             text = ", ".join(f"{name} {-value:.5g}" for name, value in means.items())
             self._say(f"validation after {decisions:,} decisions: mean return {text}; the best so far")
 
-    def conclude(self, model: Any, decisions: int) -> None:
-        """Look a last time, and put the weights of the best look into the model."""
-        if not self.rows or self.rows[-1]["decisions"] < decisions:
+    def conclude(self, model: Any, decisions: int, *, look: bool = True) -> None:
+        """Look a last time, unless told not to, and put the weights of the best look into the model."""
+        if look and (not self.rows or self.rows[-1]["decisions"] < decisions):
             self.look(model, decisions)
         if not self._best:
-            self._say("validation: no look gave a number; the last weights are kept")
+            self._say("validation: no look has given a number; the last weights are kept")
             return
         model.load_state(self._best)
         chosen = next(row for row in self.rows if row[self._play] == self._lowest)

@@ -4,7 +4,7 @@ import csv
 
 import numpy as np
 import pytest
-from small_runs import trained
+from small_runs import start, trained
 
 import launcher
 from schedrl import registry
@@ -68,6 +68,20 @@ def test_looking_changes_nothing_in_training(tmp_path):
     trained("ppo", "action_by_observation", folder=tmp_path / "looked", selection=chosen, **SHORT)
     one, two = (load_arrays(newest_checkpoint(tmp_path / name))[0] for name in ("plain", "looked"))
     np.testing.assert_array_equal(one["model/weights"], two["model/weights"])
+
+
+def test_who_stops_early_does_not_wait_for_a_last_look():
+    chosen, measure, said = selection(3.0, every=1)
+    run, records = start("ppo", "action_by_observation", selection=chosen, **SHORT)
+    for _ in records:
+        run.request_stop()
+    assert len(measure.seen) == 1
+    chosen, measure, said = selection(3.0, every=10**9)
+    run, records = start("ppo", "action_by_observation", selection=chosen, **SHORT)
+    for _ in records:
+        run.request_stop()
+    assert measure.seen == []
+    assert "last weights are kept" in said[-1]
 
 
 def test_numbers_that_are_none_never_win():

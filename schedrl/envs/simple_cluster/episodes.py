@@ -38,9 +38,9 @@ def play(
         workload: jobs to use instead, see `jobs_of`.
         deterministic: False samples from a policy that can.
     """
-    how: dict[str, Any] = {"seed": seed, "family": family, "deterministic": deterministic}
+    source = jobs_of(settings, seed, family, workload)
     found: list[Schedule] = []
-    for clusters, source, some in _played(policy, settings, numbers, **how, workload=workload):
+    for clusters, some in _played(policy, settings, source, numbers, deterministic):
         found += [
             job_table.schedule(clusters, row, source.workload(int(number)), source.machines)
             for row, number in enumerate(some)
@@ -49,43 +49,29 @@ def play(
 
 
 def returns(
-    policy: Any,
-    settings: SimpleClusterSettings,
-    numbers: Sequence[int] | np.ndarray,
-    *,
-    seed: int = 0,
-    family: str = "validation",
-    deterministic: bool = True,
+    policy: Any, settings: SimpleClusterSettings, source: Source, numbers: np.ndarray, deterministic: bool
 ) -> np.ndarray:
-    """Play a policy as `play` does and return the sum of rewards of each sequence."""
-    how: dict[str, Any] = {"seed": seed, "family": family, "deterministic": deterministic}
-    parts = [
-        clusters.summary(clusters.everyone)[:, SUMMARY.index("r")]
-        for clusters, *_ in _played(policy, settings, numbers, **how)
-    ]
-    return np.concatenate(parts)
+    """Play a policy as `play` does, on the sequences of a source; return the sum of rewards of each."""
+    column = SUMMARY.index("r")
+    played = _played(policy, settings, source, numbers, deterministic)
+    return np.concatenate([clusters.summary(clusters.everyone)[:, column] for clusters, _ in played])
 
 
 def _played(
     policy: Any,
     settings: SimpleClusterSettings,
+    source: Source,
     numbers: Sequence[int] | np.ndarray,
-    *,
-    seed: int,
-    family: str,
     deterministic: bool,
-    workload: Any = None,
-) -> Iterator[tuple[Clusters, Source, np.ndarray]]:
+) -> Iterator[tuple[Clusters, np.ndarray]]:
     """Yield clusters at the end of their episodes, up to TOGETHER at a time, and their sequences' numbers."""
-    settings = settings.replace(representation=policy.representation)
-    source = jobs_of(settings, seed, family, workload)
-    numbers = np.asarray(numbers)
+    settings, numbers = settings.replace(representation=policy.representation), np.asarray(numbers)
     for first in range(0, len(numbers), TOGETHER):
         some = numbers[first : first + TOGETHER]
         clusters = Clusters(settings, len(some), source)
         clusters.load(clusters.everyone, some, source.at(some))
         _to_the_end(clusters, policy, deterministic)
-        yield clusters, source, some
+        yield clusters, some
 
 
 def _to_the_end(clusters: Clusters, policy: Any, deterministic: bool) -> None:
