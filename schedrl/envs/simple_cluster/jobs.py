@@ -6,6 +6,7 @@ is the arrival of the job before its first. Of a trace, each is a run of jobs fr
 that the family has.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,7 +39,7 @@ BLOCK, BLOCK_JOBS = 256, 50_000
 CACHED_BLOCKS = 4
 
 
-class Source:
+class Source(ABC):
     """Sequences of one family; subclasses say which workload a sequence is.
 
     `problem` holds the machines as the simulator reads them (and some jobs).
@@ -59,17 +60,17 @@ class Source:
         self.cursor += count
         return numbers, self.at(numbers)
 
+    @abstractmethod
     def at(self, numbers: np.ndarray) -> Jobs:
         """Return the sequences of these numbers.
 
         Raises:
             UserError: a number that there isn't.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def workload(self, number: int) -> Workload:
         """Return one sequence as a workload, for `schedrl.sim.cluster.simulate`."""
-        raise NotImplementedError
 
 
 class Streamed(Source):

@@ -7,6 +7,7 @@ laws.
 """
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from statistics import NormalDist
@@ -20,7 +21,7 @@ PHI = NormalDist().cdf
 
 
 @dataclass(frozen=True)
-class Law:
+class Law(ABC):
     """A law of numbers of 0 or more."""
 
     def __post_init__(self) -> None:
@@ -47,13 +48,13 @@ class Law:
 
         return self.at(ndtr(normal))
 
+    @abstractmethod
     def at(self, chance: np.ndarray) -> np.ndarray:
         """Return the values below which a share ``chance`` of the law lies, 0 to 1."""
-        raise NotImplementedError
 
+    @abstractmethod
     def mean(self) -> float:
         """Return the expected value."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
