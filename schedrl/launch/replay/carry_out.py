@@ -32,12 +32,11 @@ def run(request: Request) -> int:
     for line in data.facts:
         say(line)
     _make_ready(data, say)
-    for folder in sorted(request.models):
-        trained.check(folder, data)
     data, numbers, where = _tuned(request, data, say)
+    models = {folder: trained.load(folder, data) for folder in sorted(request.models)}
     try:
         request.folder.mkdir(parents=True, exist_ok=True)
-        entries, small = _play_all(request, data, numbers, say)
+        entries, small = _play_all(request, data, numbers, models, say)
         notes = [holding.note(n, numbers.get(n), where) for n in request.rules if _holds(request, n)]
         replay = Replay(tuple(entries), request.settings.seed, notes=tuple(notes))
         say("comparing and drawing")
@@ -82,14 +81,18 @@ def _tuned(request: Request, data: Data, say: Speaker) -> tuple[Data, dict[str, 
 
 
 def _play_all(
-    request: Request, data: Data, numbers: Mapping[str, Hold], say: Speaker
+    request: Request,
+    data: Data,
+    numbers: Mapping[str, Hold],
+    models: Mapping[str, trained.Model],
+    say: Speaker,
 ) -> tuple[list[Entry], Schedule | None]:
     """Play every policy; also return the schedule of the best one, where a Gantt chart can show it."""
     settings = request.settings
     entries: list[Entry] = []
     best, small = float("inf"), None
     with _jobs_file(request, data, say) as add:
-        play = _player(request, data, numbers)
+        play = _player(request, data, numbers, models)
         for number, name in enumerate(request.rules, 1):
             label = holding.label(name, numbers.get(name)) if _holds(request, name) else name
             schedule, seconds, more = play(name)
@@ -106,14 +109,14 @@ def _play_all(
 
 
 def _player(
-    request: Request, data: Data, numbers: Mapping[str, Hold]
+    request: Request, data: Data, numbers: Mapping[str, Hold], models: Mapping[str, trained.Model]
 ) -> Callable[[str], tuple[Schedule, float, dict[str, Any]]]:
     """Return what plays a policy by name."""
     from schedrl.sim.cluster.run import simulate  # late: it needs Numba
 
     def play(name: str) -> tuple[Schedule, float, dict[str, Any]]:
-        if name in request.models:
-            found = trained.play(name, data, request.folder)
+        if name in models:
+            found = trained.play(models[name], data)
             more = {"decision_latency": found.latency, "invalid_actions": found.invalid_actions}
             return found.schedule, found.seconds, more
         options: dict[str, Any] = {"hold": numbers[name]} if name in numbers else {}

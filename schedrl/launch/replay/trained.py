@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from schedrl.envs.simple_cluster.settings import SimpleClusterSettings
 from schedrl.launch.replay.data import Data
+from schedrl.learning.selection import GREEDY
 from schedrl.settings import UserError
 from schedrl.sim.cluster.schedule import Schedule
 from schedrl.workload.machines import Machines
@@ -27,39 +28,24 @@ class Played(NamedTuple):
     invalid_actions: int
 
 
-def play(folder: str, data: Data, output: Path) -> Played:
-    """Play a trained policy, greedily or sampled as its training chose, on all jobs.
+class Model(NamedTuple):
+    """A trained policy and the environment of an operator's jobs and machines, which fit each other."""
+
+    folder: str
+    policy: Any
+    env: Any
+
+
+def load(folder: str, data: Data) -> Model:
+    """Read a trained policy and make its environment.
 
     Args:
         folder: of the training run.
         data: jobs and machines.
-        output: folder for the list of machines, which the environment reads.
 
     Raises:
         UserError: the policy was trained on another environment, or on another number of machines.
     """
-    policy, env = _loaded(folder, data, output)
-    obs, _ = env.reset(seed=0)
-    started, thinking, decisions, invalid, over = time.perf_counter(), 0.0, 0, 0, False
-    while not over:
-        before = time.perf_counter()
-        action = policy.predict(obs, policy.play == "greedy")
-        thinking += time.perf_counter() - before
-        obs, _, terminated, truncated, info = env.step(action)
-        decisions, invalid, over = decisions + 1, info["illegal_actions"], terminated or truncated
-    seconds = time.perf_counter() - started
-    schedule = env.schedule()._replace(rule=folder, machines=data.machines)
-    return Played(schedule, seconds, thinking / decisions if decisions else None, int(invalid))
-
-
-def check(folder: str, data: Data) -> None:
-    """Raise `UserError` unless a policy can play; leaves nothing behind."""
-    with tempfile.TemporaryDirectory() as place:
-        _loaded(folder, data, Path(place))
-
-
-def _loaded(folder: str, data: Data, output: Path) -> tuple[Any, Any]:
-    """Return the policy and the environment."""
     from schedrl.envs.simple_cluster.environment import SimpleClusterEnv
     from schedrl.learning.numpy_policy import load_policy
 
@@ -67,9 +53,26 @@ def _loaded(folder: str, data: Data, output: Path) -> tuple[Any, Any]:
     if run.get("env") != "simple_cluster":
         raise UserError(f"{folder} was trained on {run.get('env')}; a replay takes models of simple_cluster")
     settings = SimpleClusterSettings.from_dict(run["settings"]["environment"])
-    env = SimpleClusterEnv(_settings(settings, policy, data, output), workload=data.workload)
+    with tempfile.TemporaryDirectory() as place:  # for the list of machines, which the environment reads
+        env = SimpleClusterEnv(_settings(settings, policy, data, Path(place)), workload=data.workload)
     _check_shapes(folder, policy, env, len(data.machines))
-    return policy, env
+    return Model(folder, policy, env)
+
+
+def play(model: Model, data: Data) -> Played:
+    """Play a trained policy, greedily or sampled as its training chose, on all jobs."""
+    folder, policy, env = model
+    obs, _ = env.reset(seed=0)
+    started, thinking, decisions, invalid, over = time.perf_counter(), 0.0, 0, 0, False
+    while not over:
+        before = time.perf_counter()
+        action = policy.predict(obs, policy.play == GREEDY)
+        thinking += time.perf_counter() - before
+        obs, _, terminated, truncated, info = env.step(action)
+        decisions, invalid, over = decisions + 1, info["illegal_actions"], terminated or truncated
+    seconds = time.perf_counter() - started
+    schedule = env.schedule()._replace(rule=folder, machines=data.machines)
+    return Played(schedule, seconds, thinking / decisions if decisions else None, int(invalid))
 
 
 def _settings(settings: SimpleClusterSettings, policy: Any, data: Data, output: Path) -> Any:
