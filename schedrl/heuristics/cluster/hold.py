@@ -64,7 +64,7 @@ def tune_hold(
         machines: the cluster.
         rule: whose numbers; any order and placement with the discipline `hold`.
         long_from: values to try, in the workloads' unit of time; None: quantiles of the estimates.
-        score: what to minimise; default the mean bounded slowdown (tau 10) of the finished jobs.
+        score: what to minimise; default `mean_bounded_slowdown`.
         cut: end each run with its last arrival.
         progress: called with how many of how many numbers were tried.
         **options: of `schedrl.sim.cluster.simulate`.
@@ -104,8 +104,13 @@ def _long(workloads: Sequence[Workload]) -> list[float]:
 
 
 def mean_bounded_slowdown(schedule: Schedule) -> float:
-    """Return the mean of max(1, (wait + duration) / max(duration, tau)) over the finished jobs."""
-    done = ~np.isnan(schedule.finish)
-    duration = np.asarray(schedule.workload.duration)[done]
-    served = schedule.finish[done] - np.asarray(schedule.workload.arrival)[done]
-    return float(np.maximum(1, served / np.maximum(duration, TAU)).mean())
+    """Return the mean of max(1, (wait + duration) / max(duration, tau)) over the jobs that came and may run.
+
+    A job that isn't done at the end counts as if it were: else holding it to the end would be the best.
+    """
+    from schedrl.sim.cluster.schedule import REJECTED
+
+    arrival, duration = np.asarray(schedule.workload.arrival), np.asarray(schedule.workload.duration)
+    came = (schedule.status != REJECTED) & (arrival <= schedule.end_time)
+    served = np.where(np.isnan(schedule.finish), schedule.end_time, schedule.finish) - arrival
+    return float(np.maximum(1, served / np.maximum(duration, TAU))[came].mean())

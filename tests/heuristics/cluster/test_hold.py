@@ -45,6 +45,15 @@ def test_the_numbers_are_the_best_on_the_workloads_given():
     assert mean(best) < mean(Hold(1e9, 0, 0)), "never holding is worse"
 
 
+def test_a_job_held_to_the_end_counts():
+    """Cut at 60: 20 s in the system of 10 s, 60 s so far of 20 s, and one that comes later."""
+    workload = jobs((0, 10, 1), (0, 20, 1), (99, 1, 1))
+    cut = simulate(workload, machines(1), "ljf", until=60.0)._replace(
+        start=np.array([10.0, np.nan, np.nan]), finish=np.array([20.0, np.nan, np.nan])
+    )
+    assert hold.mean_bounded_slowdown(cut) == pytest.approx((2 + 3) / 2)
+
+
 def test_few_jobs_are_refused():
     with pytest.raises(UserError, match="at least 300 jobs"):
         tune_hold([], machines(1))
