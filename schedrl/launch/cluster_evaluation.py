@@ -9,6 +9,7 @@ from typing import Any
 from schedrl.evaluation.cluster import holding, plots, report, sequences
 from schedrl.evaluation.cluster.jobs_csv import JobsFile
 from schedrl.evaluation.cluster.replay import Replay
+from schedrl.sim.cluster.rule import Hold
 from schedrl.sim.cluster.schedule import Schedule
 
 SEQUENCES_PER_EPISODE = 10
@@ -66,3 +67,10 @@ def search(settings: Any, seed: int) -> dict[str, dict[str, Any]]:
         mean = sequences.mean_of_means(schedules, settings.slowdown_floor)
         found[name] = {"numbers": numbers, "mean": mean}
     return found
+
+
+def options_of(found: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return rule -> options of the simulator from what `search` found, also where it came as JSON."""
+    return {
+        name: {key: Hold._make(value) for key, value in of["numbers"].items()} for name, of in found.items()
+    }

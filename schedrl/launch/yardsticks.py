@@ -64,7 +64,9 @@ class Yardsticks:
             self._child.wait()
             self._read()
         if is_cluster(self._environment):
-            return {name: found["numbers"] for name, found in (self._found or {}).items()}
+            from schedrl.launch import cluster_evaluation
+
+            return cluster_evaluation.options_of(self._found or {})
         return {name: heuristics.get(name, **found["numbers"]) for name, found in (self._found or {}).items()}
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from schedrl.evaluation.cluster.jobs_csv import JobsFile
 from schedrl.evaluation.cluster.sequences import conclusion, evaluate
 from schedrl.settings import UserError
 from schedrl.sim.cluster import simulate
+from schedrl.sim.cluster.schedule import check
 from schedrl.workload.cluster_file import default_cluster, read_cluster
 from schedrl.workload.types import Workload
 
@@ -172,6 +173,33 @@ def test_measures_count_what_elastic_jobs_were_granted():
     assert [used[name]["mean"] for name in RESOURCES] == [0.5, 1.0, 0.5]
     assert timeline.heat(found, 1).share.tolist() == [[1.0]]
     assert fragmentation(found)["mean"] is not None
+    check(env.schedule())  # done after 20, twice its duration
+    for wrong in (0.9, 1.1):
+        late = env.schedule()
+        with pytest.raises(UserError, match="job 0 arrived"):
+            check(late._replace(finish=late.finish * wrong))
+
+
+class AnyShares:
+    """Places the head somewhere legal, or waits, and gives it any share."""
+
+    representation = "slots"
+
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def predict(self, obs, deterministic=True):
+        """Draw everything."""
+        count, devices = len(obs["action_mask"]), 2
+        legal = obs["action_mask"][:, :-devices]
+        places = np.where(legal, self.rng.random(legal.shape), -1).argmax(axis=1)
+        return places, np.zeros(count, int), self.rng.random((count, 2)).astype(np.float32)
+
+
+def test_elastic_schedules_could_have_happened():
+    for schedule in play(AnyShares(), SimpleClusterSettings(num_jobs=50, action="elastic"), range(5)):
+        assert (schedule.granted < schedule.workload.demand).any()
+        check(schedule)
 
 
 class Blind:
@@ -197,10 +225,12 @@ def test_illegal_actions_and_rejections_are_in_the_measures(tmp_path):
     )
     assert replay.difference(1, 0).verdict == "other jobs"
     assert any("cut off before" in line for line in replay.warnings())
-    assert "for a verdict" in conclusion(replay, "blind (greedy)")
+    assert "there is no verdict" in conclusion(replay, "blind (greedy)")
     refusing = settings.replace(allow_reject=True, mask=True)
     replay = evaluate({"picky": Blind(2)}, refusing, num_sequences=20, modes=("greedy",), rules=("sjf+skip",))
     assert "turned away 100 jobs" in conclusion(replay, "picky (greedy)")
+    assert replay.difference(1, 0).verdict == "other jobs"
+    assert any("turned away 100 jobs" in line for line in replay.warnings())
     (picky,) = play(Blind(2), refusing, [0])
     found = measure(picky)
     assert (found["rejected"], found["acceptance_rate"]) == (5, 0.0)

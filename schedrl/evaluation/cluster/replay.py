@@ -178,7 +178,7 @@ class Replay:
         """Compare two policies by number, on the same blocks."""
         difference = self.resampled.difference(i, j)
         verdict = "can't be told apart"
-        if self.uncounted[i] != self.uncounted[j]:
+        if self.entries[i].counts.sum() != self.entries[j].counts.sum():
             verdict = "other jobs"
         elif difference.excludes_zero:
             verdict = "better" if difference.high < 0 else "worse"
@@ -193,10 +193,16 @@ class Replay:
                 "wait; raise the load (--load) or give a smaller cluster (--num_machines)"
             )
         if not self.sure:
-            least = f"{MIN_SEQUENCES} sequences" if self.sequences else f"{MIN_JOBS} jobs"
-            yield f"fewer than {least}: too few for intervals, so no difference here is a finding"
+            enough = f"{MIN_SEQUENCES} sequences" if self.sequences else f"{MIN_JOBS} jobs"
+            yield f"fewer than {enough}: too few for intervals, so no difference here is a finding"
+        least = min(e.measures["rejected"] for e in self.entries)
         for found, missing in zip(self.entries, self.uncounted, strict=True):
             counts = found.measures
+            if counts["rejected"] > least:
+                yield (
+                    f"{found.label}: turned away {counts['rejected'] - least:,} jobs that others took; its "
+                    "mean lacks them and is of other jobs"
+                )
             if missing > min(self.uncounted):
                 yield (
                     f"{found.label}: its runs were cut off before {missing:,} jobs came; its mean lacks them "

@@ -18,7 +18,6 @@ from schedrl.evaluation.cluster.fragmentation import fragmentation
 from schedrl.evaluation.cluster.metrics import bounded_slowdowns, measure, turnaround, waits
 from schedrl.evaluation.cluster.replay import COLUMNS, CURVE, HOT_SPANS, Entry, Replay, hot_spot
 from schedrl.evaluation.definitions import slowdown, spread
-from schedrl.sim.cluster.rule import Hold
 from schedrl.sim.cluster.schedule import FINISHED, Schedule
 from schedrl.workload.units import SECONDS
 
@@ -90,8 +89,6 @@ def evaluate(
     """
     names = standard_rules() if rules is None else rules
     options = names if isinstance(names, Mapping) else {name: {} for name in known_rules(names)}
-    # From JSON they come as a list.
-    options = {n: {k: Hold._make(v) if k == "hold" else v for k, v in o.items()} for n, o in options.items()}
     entries: list[Entry] = []
     notes = []
 
@@ -153,7 +150,7 @@ def conclusion(replay: Replay, label: str) -> str:
         "better": "it beats",
         "can't be told apart": "it ties with",
         "worse": "it loses to",
-        "other jobs": "too many jobs never came for a verdict on",
+        "other jobs": "there is no verdict, as its mean is of other jobs, on",
     }
     found: dict[str, list[str]] = {verdict: [] for verdict in words}
     for j in rules:

@@ -1,12 +1,18 @@
 """`Schedule`: what became of every job, the one result of every simulator of clusters."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from schedrl.settings import UserError
 from schedrl.workload.machines import Machines
 from schedrl.workload.types import Workload
+
+if TYPE_CHECKING:
+    from .problem import Problem
 
 WAITING, RUNNING, FINISHED, REJECTED, FAILED, UNFINISHED = range(6)
 STATUS = ("waiting", "running", "finished", "rejected", "failed", "unfinished")
@@ -57,16 +63,27 @@ def check(schedule: Schedule) -> None:
     for job in np.flatnonzero((status < FINISHED) | (status > UNFINISHED))[:1]:
         raise UserError(f"job {job} ends as {STATUS[status[job]]}")
     finished = status == FINISHED
-    wrong = finished & ~(
-        (schedule.start >= problem.arrival) & (schedule.finish == schedule.start + problem.duration)
-    )
+    demand, duration = _granted(schedule, problem)
+    on_time = schedule.finish == schedule.start + duration
+    wrong = finished & ~((schedule.start >= problem.arrival) & on_time)
     wrong |= ~finished & ~np.isnan(schedule.finish)
     for job in np.flatnonzero(wrong)[:1]:
         raise UserError(
             f"job {job} arrived at {problem.arrival[job]}, started at {schedule.start[job]} and finished at "
             f"{schedule.finish[job]}, {problem.duration[job]} long, {STATUS[status[job]]}"
         )
-    _check_machines(schedule, problem.demand, problem.capacity, problem.g)
+    _check_machines(schedule, demand, problem.capacity, problem.g)
+
+
+def _granted(schedule: Schedule, problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+    """Return what the jobs hold in micro-units [J, R] and how long they run [J], elastic ones longer."""
+    if schedule.granted is None:
+        return problem.demand, problem.duration
+    from .problem import prepare
+
+    demand = prepare(replace(schedule.workload, demand=schedule.granted), schedule.machines).demand
+    share = demand / np.maximum(problem.demand, 1)
+    return demand, problem.duration / share.min(axis=1, where=problem.demand > 0, initial=1.0)
 
 
 def _check_machines(schedule: Schedule, demand: np.ndarray, capacity: np.ndarray, g: int) -> None:
