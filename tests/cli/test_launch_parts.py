@@ -8,6 +8,7 @@ import pytest
 
 from schedrl import registry
 from schedrl.launch.able import able_in
+from schedrl.launch.comparing.watching import Watch
 from schedrl.launch.interrupts import Interrupts
 from schedrl.launch.local import resume_command
 from schedrl.launch.plan import read_plan
@@ -85,3 +86,19 @@ def test_an_algorithm_that_cannot_act_there_is_refused_and_those_that_can_are_na
     with pytest.raises(UserError, match="pg can't act in deeprm, whose actions are discrete.*a2c.*ppo"):
         read_plan(["--algo", "pg"])
     assert "pg" not in able_in("deeprm")
+
+
+def test_a_run_that_compiles_is_not_shown_as_training(tmp_path):
+    said, notes = [], tmp_path / "0.json"
+    request = {"algo": "ppo", "seed": 3, "resume": False, "progress": str(notes)}
+    watch = Watch(said.append)
+    with watch.over([request]):
+        notes.write_text('{"state": "loading", "progress": 0.0}')
+        watch._look()
+        watch._remind()
+        notes.write_text('{"state": "training", "progress": 0.25}')
+        watch._look()
+        watch._remind()
+    assert said[0] == "ppo seed 3: begins (run 1 of 1)"
+    assert "ppo seed 3 is loading" in said[1]
+    assert "ppo seed 3 25%" in said[2]

@@ -67,7 +67,7 @@ class Watch:
                 self._line(f"{name}: {ENDINGS[now['state']](now)}{left}")
 
     def _remind(self) -> None:
-        going = [f"{name} {seen['progress']:.0%}" for name, seen in self._seen.items() if not _over(seen)]
+        going = [f"{name} {_how_far(seen)}" for name, seen in self._seen.items() if not _over(seen)]
         self._line(f"training {', '.join(going)}; {self._left()}")
 
     def _left(self) -> str:
@@ -80,6 +80,12 @@ class Watch:
     def _line(self, text: str) -> None:
         self._spoke = time.monotonic()
         self._say(text)
+
+
+def _how_far(seen: Mapping[str, Any]) -> str:
+    if seen["state"] == "loading":
+        return "is loading (the simulator compiles where that wasn't done before)"
+    return f"{seen['progress']:.0%}"
 
 
 def _over(seen: Mapping[str, Any]) -> bool:
