@@ -33,7 +33,7 @@ def run(request: Request) -> int:
         say(line)
     _make_ready(data, say)
     data, numbers, where = _tuned(request, data, say)
-    models = {folder: trained.load(folder, data) for folder in sorted(request.models)}
+    models = _loaded(request, data, say)
     try:
         request.folder.mkdir(parents=True, exist_ok=True)
         entries, small = _play_all(request, data, numbers, models, say)
@@ -64,6 +64,17 @@ def _make_ready(data: Data, say: Speaker) -> None:
         "still compiling; later runs start at once",
     ):
         simulate(data.workload.take(slice(0, 1)), data.machines)
+
+
+def _loaded(request: Request, data: Data, say: Speaker) -> dict[str, trained.Model]:
+    """Return folder -> trained model."""
+    if not request.models:
+        return {}
+    with say.while_doing(
+        "making trained models ready: the first run compiles their environment, half a minute or more",
+        "still compiling; later runs start at once",
+    ):
+        return {folder: trained.load(folder, data) for folder in sorted(request.models)}
 
 
 def _holds(request: Request, name: str) -> bool:

@@ -34,6 +34,8 @@ class Model(NamedTuple):
     folder: str
     policy: Any
     env: Any
+    place: tempfile.TemporaryDirectory[str]
+    """Holds the list of machines, which the environment reads at every reset; goes with this object."""
 
 
 def load(folder: str, data: Data) -> Model:
@@ -53,15 +55,18 @@ def load(folder: str, data: Data) -> Model:
     if run.get("env") != "simple_cluster":
         raise UserError(f"{folder} was trained on {run.get('env')}; a replay takes models of simple_cluster")
     settings = SimpleClusterSettings.from_dict(run["settings"]["environment"])
-    with tempfile.TemporaryDirectory() as place:  # for the list of machines, which the environment reads
-        env = SimpleClusterEnv(_settings(settings, policy, data, Path(place)), workload=data.workload)
+    place = tempfile.TemporaryDirectory()
+    env = SimpleClusterEnv(_settings(settings, policy, data, Path(place.name)), workload=data.workload)
     _check_shapes(folder, policy, env, len(data.machines))
-    return Model(folder, policy, env)
+    obs, _ = env.reset(seed=0)
+    env.step(policy.predict(obs))  # compiles where that wasn't done before
+    return Model(folder, policy, env, place)
 
 
 def play(model: Model, data: Data) -> Played:
     """Play a trained policy, greedily or sampled as its training chose, on all jobs."""
-    folder, policy, env = model
+    folder, policy, env, _ = model
+    policy.reseed(0)
     obs, _ = env.reset(seed=0)
     started, thinking, decisions, invalid, over = time.perf_counter(), 0.0, 0, 0, False
     while not over:
