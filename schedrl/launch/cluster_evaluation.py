@@ -36,16 +36,17 @@ def evaluate_into(
     """Play policies and rules on test sequences, print the tables, write the table of jobs, and pictures.
 
     Returns:
-        what was found; the files; the first schedule of a greedy policy, where a Gantt chart can show it.
+        what was found; the files; the first schedule of a policy, where a Gantt chart can show it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     first: list[Schedule] = []
+    shown = {f"{name} ({policy.play})" for name, policy in policies.items()}
 
     with JobsFile(folder / report.JOBS, settings.slowdown_floor) as file:
 
         def keep(label: str, schedule: Schedule, number: int) -> None:
             file.add(label, schedule, number)
-            if number == 0 and (not first or label.endswith("(greedy)")):
+            if number == 0 and (not first or label in shown):
                 first[:] = [schedule._replace(rule=label)]
 
         replay = sequences.evaluate(
