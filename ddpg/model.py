@@ -61,7 +61,10 @@ class Agent:
         if actions.low:
             leaves[CONTINUOUS] = (actions.num_continuous,)
         hidden = settings.critic_hidden or settings.hidden
-        self.critic = networks.make_network(settings.network, leaves, actions.num_joint, hidden)
+        options = {"choices": actions.sizes[0] if actions.sizes else None, "joint": len(actions.sizes) > 1}
+        self.critic = networks.make_network(
+            settings.network, leaves, actions.num_joint, hidden, layer_norm=settings.layer_norm, **options
+        )
         self.critic_shapes = networks.parameter_shapes(self.critic)
         vectors = [self.actor.weights.numpy()]
         for i in range(settings.num_critics):

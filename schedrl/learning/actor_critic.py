@@ -62,7 +62,10 @@ class ActorCritic:
         self.num_values = max(1, critic.num_quantiles) if critic else 1
         self.dropout = critic.dropout if critic else 0.0
         sizes = (self.num_actions, settings.hidden, self.num_values)
-        self.network = networks.make_network(settings.network, shapes, *sizes)
+        options = {"choices": self.actions.sizes[0] if self.actions.sizes else None}
+        self.network = networks.make_network(
+            settings.network, shapes, *sizes, layer_norm=settings.layer_norm, **options
+        )
         self.shapes = networks.parameter_shapes(self.network)
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
         self.weights = tf.Variable(networks.initial_vector(self.network, rng), name="weights")
@@ -100,7 +103,7 @@ class ActorCritic:
     def normalise(self, obs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the observation with its float leaves normalised, 8-bit leaves and the mask unchanged."""
         tf = self.tf
-        obs = dict(obs)
+        obs = dict(obs) | self.network.seen(self.ops, obs)
         for name, (mean, inverse_std) in self._scale.items():
             scaled = (tf.cast(obs[name], tf.float32) - mean) * inverse_std
             obs[name] = tf.clip_by_value(scaled, -CLIP, CLIP)
@@ -133,6 +136,10 @@ class ActorCritic:
         for name, (_, dtype) in self.leaves.items():
             leaf = tf.cast(obs[name], tf.float32)
             leaves[name] = leaf / 255.0 if dtype == "uint8" else leaf
+        leaves |= {name: obs[name] for name in self.network.extra}
+        # XLA needs to know how many places there are to score: all of them.
+        if self.network.extra and MASK in obs and not self.settings.xla:
+            leaves["legal"] = obs[MASK]
         return leaves
 
     # -- host code -------------------------------------------------------------------------------------------
@@ -184,6 +191,7 @@ class ActorCritic:
             "leaves": {name: [list(shape), dtype] for name, (shape, dtype) in self.leaves.items()},
             "num_actions": self.num_actions,
             "num_values": self.num_values,
+            **({"layer_norm": True} if self.settings.layer_norm else {}),
             **({} if self.actions.plain else {"actions": self.actions.to_dict()}),
             **({"gaussian": True} if self.gaussian else {}),
             "normalised": sorted(self.normaliser.shapes),
@@ -191,10 +199,10 @@ class ActorCritic:
         }
 
     def scale_of(self, layers: Sequence[str], factor: float) -> np.ndarray:
-        """Return a vector like the weights: `factor` for the parameters of `layers`, 1 elsewhere."""
+        """Return a vector like the weights: `factor` for layers whose names begin so, 1 elsewhere."""
         return np.concatenate(
             [
-                np.full(int(np.prod(shape)), factor if name.split("/")[0] in layers else 1.0, np.float32)
+                np.full(int(np.prod(shape)), factor if name.startswith(tuple(layers)) else 1.0, np.float32)
                 for name, shape in self.shapes.items()
             ]
         )

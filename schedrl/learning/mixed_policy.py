@@ -7,6 +7,7 @@ one, which tanh takes to -1 .. 1 and `ActionSpec.from_unit` to the box.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,7 +100,13 @@ class MixedPolicy(NumpyPolicy):
             log_probs += shifted[rows] - np.log(np.exp(shifted).sum(axis=1))
         return log_probs
 
+    def _set_choices(self, count: int) -> None:
+        self.actions = replace(self.actions, sizes=(count, *self.actions.sizes[1:]))
+
     def _batched(self, obs: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bool]:
+        if self.network.extra:
+            some = np.ndim(obs["queue"]) - 2
+            self.fit({name: np.shape(obs[name])[some:] for name in self.leaves})
         shapes = {name: shape for name, (shape, _) in self.leaves.items()}
         if self.actions.sizes:
             shapes[MASK] = (self.actions.num_logits,)

@@ -42,7 +42,10 @@ class NumpyPolicy:
         self.num_actions = spec["num_actions"]
         shapes = {name: shape for name, (shape, _) in self.leaves.items()}
         sizes = (self.num_actions, spec["hidden"], spec.get("num_values", 1))
-        network = networks.make_network(spec["network"], shapes, *sizes)
+        options = {"choices": spec["actions"]["sizes"][0] if spec.get("actions", {}).get("sizes") else None}
+        network = networks.make_network(
+            spec["network"], shapes, *sizes, layer_norm=spec.get("layer_norm", False), **options
+        )
         self.network = network
         expected = networks.parameter_shapes(network)
         check_shapes(
@@ -69,6 +72,24 @@ class NumpyPolicy:
         policy = make_policy(header["spec"], arrays["weights"], arrays, seed)
         policy.play = header.get("play", GREEDY)
         return policy
+
+    def fit(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
+        """Act on the numbers of machines and job slots of these leaves from now on, where the network can.
+
+        A network whose weights are shared over both doesn't mind (`pair_scorer`); what each machine and each
+        job shows must be as in training. Other networks stay as they are, and refuse on use.
+        """
+        if not self.network.extra:
+            return
+        for name in ("queue", "cluster", "pairs"):
+            trained, dtype = self.leaves.get(name, ((), ""))
+            asked = tuple(shapes.get(name, ()))
+            if len(asked) == len(trained) and asked[-1:] == trained[-1:] and asked:
+                self.leaves[name] = (asked, dtype)
+        self._set_choices(self.network.choices_on(*(self.leaves[name][0][0] for name in ("queue", "cluster"))))
+
+    def _set_choices(self, count: int) -> None:
+        self.num_actions = count
 
     def reseed(self, seed: int) -> None:
         """Restart the generator that `predict(deterministic=False)` draws from."""
@@ -100,6 +121,8 @@ class NumpyPolicy:
             if name in self._scale:
                 leaf = normalise(leaf, *self._scale[name])
             leaves[name] = leaf / np.float32(255.0) if dtype == "uint8" else leaf
+        if self.network.extra:
+            leaves |= self.network.seen(networks.NUMPY, obs) | {"legal": np.asarray(obs[MASK], bool)}
         return self.network.forward(networks.NUMPY, self._weights, leaves)
 
     def predict(self, obs: Mapping[str, Any], deterministic: bool = True) -> Any:
@@ -143,6 +166,7 @@ class NumpyPolicy:
         obs = {name: np.asarray(obs[name]) for name in (*self.leaves, MASK)}
         single = obs[MASK].ndim == 1
         batched = {name: leaf[None] for name, leaf in obs.items()} if single else obs
+        self.fit({name: leaf.shape[1:] for name, leaf in batched.items()})
         expected = {name: list(shape) for name, (shape, _) in self.leaves.items()} | {
             MASK: [self.num_actions]
         }

@@ -43,10 +43,14 @@ class LearningSettings(Settings):
     units: larger ones make the critic's gradient fill max_grad_norm and starve the policy."""
     normalise_observations: bool = False
     """Scale observations by running mean and variance, saved with the model and frozen in evaluation."""
-    network: Literal["slots", "mlp", "image"] = "slots"
-    """slots = weights shared over job slots, mlp = flat, image = the paper's (20 hidden units)."""
+    network: Literal["slots", "mlp", "image", "pair_scorer"] = "slots"
+    """slots = weights shared over job slots, mlp = flat, image = the paper's (20 hidden units), pair_scorer =
+    weights shared over jobs and machines (simple_cluster)."""
     hidden: tuple[int, ...] = ()
-    """Widths of the hidden layers; empty = the network's default (slots 32,32; mlp 128,128; image 20)."""
+    """Widths of the hidden layers; empty = the network's default (slots 32,32; mlp 128,128; image 20;
+    pair_scorer 32,32,64,64: two of the scorer, then the critic's own)."""
+    layer_norm: bool = False
+    """Normalise what each hidden layer puts out, before the relu (Ba et al., 2016)."""
     pretrain: str | None = None
     """Before learning, imitate this heuristic (sjf, tetris, ...), as the original's pg_su; none = don't."""
     pretrain_episodes: int = 500
