@@ -62,9 +62,9 @@ class ActorCritic:
         self.num_values = max(1, critic.num_quantiles) if critic else 1
         self.dropout = critic.dropout if critic else 0.0
         sizes = (self.num_actions, settings.hidden, self.num_values)
-        options = {"choices": self.actions.sizes[0] if self.actions.sizes else None}
+        choices = self.actions.sizes[0] if self.actions.sizes else None
         self.network = networks.make_network(
-            settings.network, shapes, *sizes, layer_norm=settings.layer_norm, **options
+            settings.network, shapes, *sizes, layer_norm=settings.layer_norm, choices=choices
         )
         self.shapes = networks.parameter_shapes(self.network)
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))

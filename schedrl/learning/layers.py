@@ -177,7 +177,5 @@ def tensorflow_ops() -> SimpleNamespace:
         rows=lambda x: tf.shape(x)[0],
         true_places=true_places,
         gather=tf.gather,
-        scatter=lambda values, rows, count: tf.scatter_nd(
-            rows[:, None], values, [count, values.shape[-1]]
-        ),
+        scatter=lambda values, rows, count: tf.scatter_nd(rows[:, None], values, [count, values.shape[-1]]),
     )

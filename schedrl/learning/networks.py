@@ -1,8 +1,8 @@
 """The policy-and-value networks, written once for TensorFlow and for NumPy.
 
 A network is a list of dense layers (shapes only) and a ``forward`` that calls operations of an *ops*
-table (`layers`). Training passes TensorFlow's table, serving and evaluation pass NumPy's, so the exported policy cannot
-drift from the trained one. All parameters live in one flat float32 vector: one gradient to clip, one moment
+table (`layers`). Training passes TensorFlow's table, serving and evaluation pass NumPy's, so the exported
+policy cannot drift from the trained one. All parameters live in one flat float32 vector: one gradient to clip, one moment
 vector for Adam, one array in a checkpoint, one buffer to share between processes.
 
 | name    | reads                             | why                                                        |
@@ -10,7 +10,7 @@ vector for Adam, one array in a checkpoint, one buffer to share between processe
 | `slots` | `queue [S, F]` and any other leaf | one small network for all slots: the largest effect seen   |
 | `mlp`   | every leaf, flattened             | the usual two hidden layers                                |
 | `image` | every leaf, flattened             | DeepRM's (Mao et al., HotNets 2016): one hidden layer of 20 |
-| `pair_scorer` | `queue`, `cluster [M, G]`, ... | one small network for all jobs and machines (`pair_scorer`) |
+| `pair_scorer` | `queue`, `cluster [M, G]`, ... | one small network for all jobs and machines      |
 """
 
 from __future__ import annotations

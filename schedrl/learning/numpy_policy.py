@@ -42,9 +42,10 @@ class NumpyPolicy:
         self.num_actions = spec["num_actions"]
         shapes = {name: shape for name, (shape, _) in self.leaves.items()}
         sizes = (self.num_actions, spec["hidden"], spec.get("num_values", 1))
-        options = {"choices": spec["actions"]["sizes"][0] if spec.get("actions", {}).get("sizes") else None}
+        parts = spec.get("actions", {}).get("sizes")
+        choices = parts[0] if parts else None
         network = networks.make_network(
-            spec["network"], shapes, *sizes, layer_norm=spec.get("layer_norm", False), **options
+            spec["network"], shapes, *sizes, layer_norm=spec.get("layer_norm", False), choices=choices
         )
         self.network = network
         expected = networks.parameter_shapes(network)
@@ -79,14 +80,16 @@ class NumpyPolicy:
         A network whose weights are shared over both doesn't mind (`pair_scorer`); what each machine and each
         job shows must be as in training. Other networks stay as they are, and refuse on use.
         """
-        if not self.network.extra:
+        if not isinstance(self.network, networks.PairScorer):
             return
         for name in ("queue", "cluster", "pairs"):
             trained, dtype = self.leaves.get(name, ((), ""))
             asked = tuple(shapes.get(name, ()))
             if len(asked) == len(trained) and asked[-1:] == trained[-1:] and asked:
                 self.leaves[name] = (asked, dtype)
-        self._set_choices(self.network.choices_on(*(self.leaves[name][0][0] for name in ("queue", "cluster"))))
+        self._set_choices(
+            self.network.choices_on(*(self.leaves[name][0][0] for name in ("queue", "cluster")))
+        )
 
     def _set_choices(self, count: int) -> None:
         self.num_actions = count

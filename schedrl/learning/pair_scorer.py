@@ -166,7 +166,9 @@ class PairScorer:
             features = obs["pairs"].shape[-1]
             pairs = ops.reshape(obs["pairs"][:, :slots], (-1, features))
         if "legal" not in obs:
-            total = ops.reshape(jobs, (-1, slots, 1, width)) + ops.reshape(of_machines, (-1, 1, machines, width))
+            total = ops.reshape(jobs, (-1, slots, 1, width)) + ops.reshape(
+                of_machines, (-1, 1, machines, width)
+            )
             total = ops.reshape(total + shared[:, None, None], (-1, width))
             if pairs is not None:
                 total = total + pairs @ w["pair_part/kernel"]

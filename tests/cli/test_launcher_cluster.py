@@ -23,7 +23,7 @@ def test_ppo_trains_and_says_what_the_reward_is_made_of(tmp_path, capsys, action
 
 def test_the_cluster_has_a_network_of_its_own_unless_told_otherwise(tmp_path):
     words = ["--algo", "ppo", "--env", "simple_cluster", "--model_dir", str(tmp_path / "a")]
-    assert read_plan(words).algorithm.network == "mlp"
+    assert read_plan(words).algorithm.network == "pair_scorer"
     assert read_plan([*words, "--network", "image"]).algorithm.network == "image"
     plan = read_plan([*words, "--workload", "bursty", "--burst_gaps", "20"])
     assert plan.environment.workload_settings.burst_gaps == 20

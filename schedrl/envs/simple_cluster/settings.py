@@ -18,7 +18,7 @@ class SimpleClusterSettings(HoldsWorkload):
 
     actions: ClassVar[str] = "discrete"
     """The kind of its action space, but for `elastic`: what an algorithm must be able to choose from."""
-    network: ClassVar[str] = "mlp"
+    network: ClassVar[str] = "pair_scorer"
     """The network that algorithms use here unless told otherwise."""
     OF_OWN: ClassVar[tuple[str, ...]] = ()
     LOAD_COUNTS: ClassVar[str] = "the work that this cluster can do"

@@ -96,6 +96,7 @@ def _settings(settings: SimpleClusterSettings, policy: Any, data: Data, output: 
 
 
 def _check_shapes(folder: str, policy: Any, env: Any, machines: int) -> None:
+    policy.fit({name: space.shape for name, space in env.observation_space.items()})
     for name, (shape, _) in policy.leaves.items():
         asked = env.observation_space[name].shape
         if tuple(shape) != asked:
