@@ -2,8 +2,8 @@
 
 A network is a list of dense layers (shapes only) and a ``forward`` that calls operations of an *ops*
 table (`layers`). Training passes TensorFlow's table, serving and evaluation pass NumPy's, so the exported
-policy cannot drift from the trained one. All parameters live in one flat float32 vector: one gradient to clip, one moment
-vector for Adam, one array in a checkpoint, one buffer to share between processes.
+policy cannot drift from the trained one. All parameters live in one flat float32 vector: one gradient to
+clip, one moment vector for Adam, one array in a checkpoint, one buffer to share between processes.
 
 | name    | reads                             | why                                                        |
 |---------|-----------------------------------|------------------------------------------------------------|
