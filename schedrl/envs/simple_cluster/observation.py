@@ -13,6 +13,7 @@ from schedrl.sim.cluster_decisions.observe import (
     MACHINE_FEATURES,
     RUNNING_COLUMNS,
 )
+from schedrl.sim.cluster_decisions.pairs import PAIR_FEATURES
 from schedrl.sim.cluster_decisions.state import State
 
 from .settings import SimpleClusterSettings
@@ -35,6 +36,7 @@ class Observer:
                 "cluster": (machines, 2 * resources + len(MACHINE_FEATURES)),
                 "queue": (slots, len(JOB_FEATURES) + resources),
                 "backlog": (len(BACKLOG_FEATURES) + resources,),
+                "pairs": (slots if settings.action == "job_machine" else 1, machines, len(PAIR_FEATURES)),
             },
             "state": {
                 "free": (machines, resources),

@@ -161,13 +161,14 @@ def legal_choices(rules, s, envs, masks):
 
 
 @njit
-def slots(rules, s, envs, masks, cluster, queue, backlog):
+def slots(rules, s, envs, masks, cluster, queue, backlog, pairs):
     """Write masks [K, A] and the scaled observation, see `observe.slots`."""
     masks, cluster, queue, backlog = borrowed(masks), borrowed(cluster), borrowed(queue), borrowed(backlog)
+    pairs = borrowed(pairs)
     for k in range(envs.shape[0]):
         spec, c = named(Spec, rules, 0), row(s, envs[k])
         _mask(spec, c, masks[k])
-        _slots(spec, c, cluster[k], queue[k], backlog[k])
+        _slots(spec, c, cluster[k], queue[k], backlog[k], pairs[k])
 
 
 @njit

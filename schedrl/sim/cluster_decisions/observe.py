@@ -28,11 +28,12 @@ from schedrl.sim.cluster.state import (
 )  # fmt: skip
 from schedrl.sim.jit import leaf
 
+from . import pairs as placing
 from . import rewards
 from .decide import is_gang
 from .state import LAST_ARRIVAL, LAST_BURST, NUM_JOBS, RATE, SHOWN, SPEED
 
-_fits, _fits_whole = kernel.fits, kernel.fits_whole
+_fits, _fits_whole, _pairs = kernel.fits, kernel.fits_whole, placing.pairs
 _free_share, _limit, _utilisation = rewards.free_share, rewards.limit, rewards.utilisation
 
 MACHINE_FEATURES = ("free device", "free devices", "load history", "next finish", "instances")
@@ -163,8 +164,8 @@ def _backlog(spec, c, out):
 
 
 @leaf
-def slots(spec, c, cluster, queue, backlog):
-    """Write the scaled observation: cluster [M, .], queue [S, .], backlog [.]."""
+def slots(spec, c, cluster, queue, backlog, pairs):
+    """Write the scaled observation: cluster [M, .], queue [S, .], backlog [.], pairs [S, M, .]."""
     for m in range(c.free.shape[1]):
         _machine(spec, c, m, cluster[m])
     shown = min(c.n[WAITING_JOBS], spec.num_slots)
@@ -172,6 +173,7 @@ def slots(spec, c, cluster, queue, backlog):
         _job(spec, c, k, queue[k])
     queue[shown:] = 0.0
     _backlog(spec, c, backlog)
+    _pairs(spec, c, pairs)
 
 
 @leaf

@@ -3,18 +3,20 @@
 import math
 
 from .observe import DECADES, HIGHEST_RATE, HIGHEST_URGENCY
+from .pairs import BLOCKED, MOST
 from .reference import ONE, Job, ReferenceCluster
+from .spec import JOB_ON_MACHINE
 
 Rows = list[list[float]]
 
 
-def slots(cluster: ReferenceCluster) -> tuple[Rows, Rows, list[float]]:
-    """Return cluster [M, .], queue [S, .] and backlog [.]."""
+def slots(cluster: ReferenceCluster) -> tuple[Rows, Rows, list[float], list[Rows]]:
+    """Return cluster [M, .], queue [S, .], backlog [.] and pairs [S or 1, M, .]."""
     view = _View(cluster)
     shown = [view.job(job) for job in cluster.waiting[: cluster.spec.num_slots]]
     empty = [0.0] * (8 + len(cluster.resources))
     queue = shown + [empty] * (cluster.spec.num_slots - len(shown))
-    return [view.machine(m) for m in cluster.machines], queue, view.backlog()
+    return [view.machine(m) for m in cluster.machines], queue, view.backlog(), view.pairs()
 
 
 class _View:
@@ -60,6 +62,47 @@ class _View:
             _squashed((wait + job.estimate) / limit) if limit > 0 else 1.0,
             *(a / most for a, most in zip(job.asked, self.largest, strict=True)),
         ]
+
+    def pairs(self) -> list[Rows]:
+        """Return the features of each visible job on each machine, 0 where it may not start."""
+        c = self.c
+        shown = c.waiting[: self.spec.num_slots]
+        blocked = [job for job in shown if not any(c.may_place(job, m) for m in c.machines)][:BLOCKED]
+        nothing = [0.0] * (BLOCKED + 1)
+        rows = [
+            [self._pair(job, m, blocked) if c.may_place(job, m) else nothing for m in c.machines]
+            for job in c.visible()
+        ]
+        slots = self.spec.num_slots if self.spec.action == JOB_ON_MACHINE else 1
+        return rows + [[nothing] * len(c.machines)] * (slots - len(rows))
+
+    def _pair(self, job: Job, m: int, blocked: list[Job]) -> list[float]:
+        has, free = self.c.capacity[m], self.c.free[m]
+        shares = [(f - d) / h for f, d, h in zip(free, job.demand, has, strict=True) if h]
+        delays = [self._delay(other, job, m) for other in blocked]
+        return delays + [0.0] * (BLOCKED - len(blocked)) + [sum(shares) / len(shares)]
+
+    def _delay(self, blocked: Job, job: Job, m: int) -> float:
+        """Return how much later a blocked job starts, by estimates, if `job` starts on machine m now."""
+        before = min(self._earliest(blocked, other, None) for other in self.c.machines)
+        after = min(self._earliest(blocked, other, job if other == m else None) for other in self.c.machines)
+        if before == math.inf:
+            return 0.0
+        return min(math.log1p((after - before) / max(blocked.estimate, self.spec.tau)), MOST)
+
+    def _earliest(self, blocked: Job, m: int, also: Job | None) -> float:
+        """Return when machine m has room for one instance, a device counted as so much of a sum."""
+        c = self.c
+        holds = [(self._end(job), job.demand) for job in c.running for on, _ in job.placed if on == m]
+        holds += [(c.clock + also.estimate, also.demand)] if also else []
+        for when in sorted({c.clock, *(max(end, c.clock) for end, _ in holds)}):
+            left = list(c.capacity[m])
+            for end, demand in holds:
+                if max(end, c.clock) > when:
+                    left = [has - d for has, d in zip(left, demand, strict=True)]
+            if all(has >= d for has, d in zip(left, blocked.demand, strict=True)):
+                return when
+        return math.inf
 
     def backlog(self) -> list[float]:
         """Return the features of the cluster as a whole."""

@@ -86,7 +86,7 @@ def check_same(batch, reference):
     running = a.jobs[0, : a.n[0, RUNNING_JOBS], HEAP].tolist()
     assert sorted(running) == sorted(job.number for job in reference.running)
     obs = batch.observe()
-    for name, expected in zip(("cluster", "queue", "backlog"), slots(reference), strict=True):
+    for name, expected in zip(("cluster", "queue", "backlog", "pairs"), slots(reference), strict=True):
         np.testing.assert_allclose(obs[name][0], expected, rtol=1e-5, atol=1e-6, err_msg=name)
     if not batch.ended[0]:
         mask = obs["action_mask"][0][: batch.spec.num_choices]
