@@ -64,7 +64,12 @@ class ActorCritic:
         sizes = (self.num_actions, settings.hidden, self.num_values)
         choices = self.actions.sizes[0] if self.actions.sizes else None
         self.network = networks.make_network(
-            settings.network, shapes, *sizes, layer_norm=settings.layer_norm, choices=choices
+            settings.network,
+            shapes,
+            *sizes,
+            layer_norm=settings.layer_norm,
+            prior=settings.prior,
+            choices=choices,
         )
         self.shapes = networks.parameter_shapes(self.network)
         rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
@@ -192,6 +197,7 @@ class ActorCritic:
             "num_actions": self.num_actions,
             "num_values": self.num_values,
             **({"layer_norm": True} if self.settings.layer_norm else {}),
+            **({"prior": self.settings.prior} if self.settings.prior else {}),
             **({} if self.actions.plain else {"actions": self.actions.to_dict()}),
             **({"gaussian": True} if self.gaussian else {}),
             "normalised": sorted(self.normaliser.shapes),

@@ -178,6 +178,7 @@ def make_network(
     choices: int | None = None,
     joint: bool = False,
     layer_norm: bool = False,
+    prior: float = 0.0,
 ) -> Network:
     """Build the named network for leaves of these shapes (no mask).
 
@@ -190,13 +191,19 @@ def make_network(
         choices: of the A outputs those of the first discrete part; None = all.
         joint: the outputs are combinations of that part with others.
         layer_norm: normalise the hidden layers.
+        prior: see `PairScorer`.
+
+    Raises:
+        UserError: the network is not for such leaves or actions, or has no prior.
     """
     if name not in DEFAULT_HIDDEN:
         raise UserError(f"unknown network {name!r}; choose one of {', '.join(DEFAULT_HIDDEN)}")
+    if prior and name != "pair_scorer":
+        raise UserError(f"prior is {prior:g}, but the network {name!r} has none; use pair_scorer, or prior 0")
     hidden = tuple(hidden) or DEFAULT_HIDDEN[name]
     sizes = (num_actions, hidden, num_values)
     if name == "slots":
         return SlotNetwork(leaves, *sizes, layer_norm=layer_norm)
     if name == "pair_scorer":
-        return PairScorer(leaves, *sizes, choices=choices, joint=joint, layer_norm=layer_norm)
+        return PairScorer(leaves, *sizes, choices=choices, joint=joint, layer_norm=layer_norm, prior=prior)
     return DenseNetwork(leaves, *sizes, name, layer_norm=layer_norm)

@@ -45,7 +45,12 @@ class NumpyPolicy:
         parts = spec.get("actions", {}).get("sizes")
         choices = parts[0] if parts else None
         network = networks.make_network(
-            spec["network"], shapes, *sizes, layer_norm=spec.get("layer_norm", False), choices=choices
+            spec["network"],
+            shapes,
+            *sizes,
+            layer_norm=spec.get("layer_norm", False),
+            prior=spec.get("prior", 0.0),
+            choices=choices,
         )
         self.network = network
         expected = networks.parameter_shapes(network)

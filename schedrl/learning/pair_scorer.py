@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from schedrl.learning.layers import POLICY_GAIN, RELU_GAIN, VALUE_GAIN, Drop, Layer, dense, flat, hidden, keep
 from schedrl.settings import UserError
 
@@ -35,10 +37,13 @@ class PairScorer:
         choices: length of the first discrete part; None = num_actions.
         joint: outputs are combinations of that part and others, in place of one after the other.
         layer_norm: normalise the hidden layers.
+        prior: strength of what is added to the scores of places, which is what EASY would prefer; needs
+            `pairs`, whose first feature is how much the first job that can't start would be delayed, and the
+            last one the room left on the machine.
     """
 
     name = "pair_scorer"
-    extra = ("there",)
+    extra: tuple[str, ...] = ("there", "up")
 
     def __init__(
         self,
@@ -50,7 +55,13 @@ class PairScorer:
         choices: int | None = None,
         joint: bool = False,
         layer_norm: bool = False,
+        prior: float = 0.0,
     ):
+        if prior and "pairs" not in leaves:
+            raise UserError("prior needs the observation's leaf 'pairs' (simple_cluster); set prior 0")
+        self.prior = prior
+        if prior:
+            self.extra = (*self.extra, "prior")
         if any(len(leaves.get(name, ())) != 2 for name in ("queue", "cluster")):
             raise UserError(
                 f"the network 'pair_scorer' needs leaves queue [slots, features] and cluster [machines, "
@@ -110,10 +121,24 @@ class PairScorer:
             Layer("value", widths[-1], values, VALUE_GAIN),
         ]
 
-    @staticmethod
-    def seen(ops: Any, obs: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what must be read off an observation before it is normalised: `there [B, S]`, 1 or 0."""
-        return {"there": ops.float(obs["queue"][..., 0] > 0)}
+    def seen(self, ops: Any, obs: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what must be read off an observation before it is normalised.
+
+        `there [B, S]` and `up [B, M]`: 1 where there is a job or a machine, else 0; `prior [B, places]`.
+        """
+        found = {
+            "there": ops.float(obs["queue"][..., 0] > 0),
+            "up": ops.float(ops.sum(obs["cluster"], axis=-1) > 0),
+        }
+        return found | {"prior": self._prior(ops, obs["pairs"])} if self.prior else found
+
+    def _prior(self, ops: Any, pairs: Any) -> Any:
+        """Return what EASY prefers: to start, the first job, where little is left over; not to delay."""
+        slots, machines = (pairs.shape[1] if self.any_job else 1), pairs.shape[2]
+        later = (np.arange(slots, dtype=np.float32) / np.float32(slots))[:, None]
+        delays = ops.float(pairs[:, :slots, :, 0] > 0)
+        liked = 1.0 - 2.0 * delays - later - 0.5 * pairs[:, :slots, :, -1]
+        return ops.reshape(self.prior * liked, (-1, slots * machines))
 
     def choices_on(self, slots: int, machines: int) -> int:
         """Return the length of the first discrete part on so many slots and machines."""
@@ -128,7 +153,7 @@ class PairScorer:
         shared = dense(ops, w, "state_part", state)
         acted = job if self.any_job else job[:, :1]
         jobs = _each(ops, acted) @ w["job_part/kernel"]
-        parts = [self._places(ops, w, obs, jobs, machine, shared)]
+        parts = [self._preferred(ops, obs, self._places(ops, w, obs, jobs, machine, shared))]
         alone = ops.reshape(jobs, (-1, acted.shape[1], jobs.shape[-1])) + shared[:, None]
         if self.rejects:
             away = dense(ops, w, "reject", hidden(ops, w, "reject_hidden", ops.relu(_each(ops, alone))))
@@ -137,6 +162,13 @@ class PairScorer:
         if self.rest:
             parts.append(dense(ops, w, "rest", hidden(ops, w, "rest_hidden", ops.relu(alone[:, 0]))))
         return ops.concat(parts), self._value(ops, w, obs, drop)
+
+    def _preferred(self, ops: Any, obs: Mapping[str, Any], scores: Any) -> Any:
+        if not self.prior:
+            return scores
+        places = obs["prior"].shape[1]
+        each = ops.reshape(scores, (-1, places, self.per_choice)) + obs["prior"][:, :, None]
+        return ops.reshape(each, (-1, places * self.per_choice))
 
     def _described(
         self, ops: Any, w: Mapping[str, Any], obs: Mapping[str, Any], names: tuple[str, str]
@@ -149,8 +181,10 @@ class PairScorer:
         machine = ops.reshape(machine, (-1, cluster.shape[1], machine.shape[-1]))
         total = ops.middle_sum(there, job)
         count = ops.reshape(ops.maximum(ops.sum(there, axis=1), 1.0), (-1, 1))
-        several = total * (1.0 / (JOBS_PER_MACHINE * cluster.shape[1]))
-        known = [*flat(ops, obs, self.others), total / count, several, ops.middle_mean(machine)]
+        machines = ops.reshape(ops.maximum(ops.sum(obs["up"], axis=1), 1.0), (-1, 1))
+        several = total / (JOBS_PER_MACHINE * machines)
+        mean = ops.middle_sum(obs["up"], machine) / machines
+        known = [*flat(ops, obs, self.others), total / count, several, mean]
         return job, machine, ops.concat(known)
 
     def _places(

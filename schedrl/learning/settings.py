@@ -51,6 +51,9 @@ class LearningSettings(Settings):
     pair_scorer 32,32,64,64: two of the scorer, then the critic's own)."""
     layer_norm: bool = False
     """Normalise what each hidden layer puts out, before the relu (Ba et al., 2016)."""
+    prior: float = 0.0
+    """Strength of an EASY-like prior in the logits of pair_scorer: starting jobs, the first of the queue
+    before others, but none that delays the first job that can't start. 0 = none."""
     pretrain: str | None = None
     """Before learning, imitate this heuristic (sjf, tetris, ...), as the original's pg_su; none = don't."""
     pretrain_episodes: int = 500
@@ -85,6 +88,7 @@ class LearningSettings(Settings):
         for name in ("learning_rate", "max_grad_norm", "reward_scale"):
             self.in_range(name, 0, open_low=True)
         self.in_range("gamma", 0, 1)
+        self.in_range("prior", 0)
         self.in_range("pretrain_episodes", 5)
         if self.pretrain is not None:
             from schedrl import registry

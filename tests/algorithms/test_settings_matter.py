@@ -65,6 +65,7 @@ PROBE = {
 PROBE_OF = {"ddpg": "delayed_reward"}
 ELSEWHERE = {
     "num_episodes": "learning/test_small_parts.py::test_budget_counts_decisions_or_episodes",
+    "prior": "learning/test_pair_scorer.py::test_with_a_prior_an_untrained_policy_plays_like_backfilling",
     "network": "learning/test_networks.py::test_numpy_equals_tensorflow",
     "use_tf_function": "algorithms/test_all_algorithms.py::test_eager_equals_compiled",
     "validate_every": "algorithms/test_selection.py::test_the_launcher_looks_where_it_should",

@@ -79,6 +79,7 @@ WITHOUT_EFFECT = {
     ("deeprm", "kernel"): "only speed: kernels agree exactly (tests/sim)",
     ("deeprm", "threads"): "only speed: parallel agrees with serial (tests/sim)",
     ("simple_cluster", "aging_time"): "no generator gives priorities (tests/envs/test_simple_cluster.py)",
+    ("simple_cluster", "train_servers"): "of training sequences only (tests/envs/test_simple_cluster.py)",
 }
 """(section, setting) -> why the results stay the same, and where that is tested."""
 

@@ -390,6 +390,51 @@ def test_training_loads_come_in_turn_by_blocks():
     assert last[:block].mean() == pytest.approx(4 * last[block:].mean(), rel=0.2)
 
 
+def test_training_servers_come_in_turn_by_blocks():
+    """Each with every load; a cluster of fewer is what it would be alone, with room for machines that it lacks."""
+    settings = SimpleClusterSettings(
+        action="job_machine", train_servers=(2, 5), train_loads=(0.5, 1.0), num_jobs=400
+    )
+    env = environment.make_vec("simple_cluster", 500, **settings.to_dict())
+    obs, _ = env.reset(seed=0)
+    block = env._jobs.block
+    there = (obs["cluster"].sum(axis=2) > 0).sum(axis=1)
+    assert [set(there[k * block : (k + 1) * block].tolist()) for k in range(4)] == [{2}, {2}, {5}, {5}]
+    last = env.clusters.state.arrays.times[:, :, 0].max(axis=1)
+    spans = [last[k * block : (k + 1) * block].mean() for k in range(4)]
+    for shorter, longer, times in ((1, 0, 2), (3, 2, 2), (2, 0, 2.5)):
+        assert spans[longer] / spans[shorter] == pytest.approx(times, rel=0.25)
+    assert len(environment.make("simple_cluster", **settings.to_dict(), family="test").reset()[0]["cluster"]) == 5
+    places = obs["action_mask"][:, :-1].reshape(500, 10, 5)
+    assert not places[: 2 * block, :, 2:].any()
+    small = environment.make_vec("simple_cluster", block, **(settings.to_dict() | {"num_servers": 2, "train_servers": (2,)}))
+    seen, _ = small.reset(seed=0)
+    for name in ("queue", "backlog"):
+        np.testing.assert_allclose(seen[name], obs[name][:block], rtol=1e-5, err_msg=name)
+    np.testing.assert_allclose(seen["cluster"], obs["cluster"][:block, :2], rtol=1e-5)
+
+
+@pytest.mark.parametrize("order", ["sjf", "arrival", "priority"])
+def test_a_job_that_waited_too_long_goes_next(order):
+    """Small jobs that go first for ever would starve one that needs the whole server."""
+    jobs = toy((0, 10, 4, 1, 0), (1, 100, 4, 1, 0), *((2 + 2 * i, 5, 1, 1, 0) for i in range(100)))
+
+    def begin_of_the_large(limit):
+        env = one_server(jobs, action="job_machine", queue_order=order, wait_limit=limit, num_job_slots=200)
+        obs, _ = env.reset()
+        over = False
+        while not over:  # any small job before the large one
+            legal = np.flatnonzero(obs["action_mask"])
+            places = legal[:-1] if len(legal) > 1 else legal
+            obs, _, terminated, truncated, _ = env.step(int(places[0 if order == "sjf" else -1]))
+            over = terminated or truncated
+        return env.jobs()["start_time"][1]
+
+    assert begin_of_the_large(None) > 200
+    assert 61 < begin_of_the_large(60.0) < 68
+    assert begin_of_the_large(0.0) == 10.0
+
+
 TRACE = "job_id,submit_time,run_time,cpu,memory,gpu\n" + "".join(
     f"{i},{i * 10},{30 + i % 7},{1 + i % 4},2,{i % 2}\n" for i in range(100)
 )

@@ -8,6 +8,7 @@ from ddpg.config import DDPGSettings
 from ddpg.model import Agent
 from ppo.config import PPOSettings
 from schedrl.envs.simple_cluster import SimpleClusterSettings, SimpleClusterVectorEnv, play
+from schedrl.evaluation.cluster.sequences import mean_of_means, simulated
 from schedrl.learning import networks
 from schedrl.learning.action_spec import ActionSpec
 from schedrl.learning.actor_critic import ActorCritic, actor_critic_for
@@ -25,6 +26,7 @@ KINDS = {
     "any job": (SLOTS * MACHINES + 1, {}, {}),
     "any job, rejected": (SLOTS * (MACHINES + 1) + 1, {}, {"layer_norm": True}),
     "first job": (MACHINES + 1, {"pairs": (SLOTS, MACHINES, 2)}, {}),
+    "with a prior": (SLOTS * MACHINES + 1, {"pairs": (SLOTS, MACHINES, 4)}, {"prior": 2.0}),
     "first job, rejected": (MACHINES + 2, {}, {"hidden": (8, 16, 24), "num_quantiles": 3}),
 }
 
@@ -34,6 +36,7 @@ def batch(leaves: dict, num_actions: int, size: int = 9, seed: int = 0) -> dict:
     obs = {name: rng.random((size, *shape), np.float32) for name, shape in leaves.items()}
     there = np.arange(leaves["queue"][0]) < rng.integers(0, leaves["queue"][0] + 1, (size, 1))
     obs["queue"] *= there[..., None]
+    obs["cluster"][::2, -1] = 0  # a machine that isn't there
     mask = rng.random((size, num_actions)) < 0.4
     mask[:, -1] = True
     return obs | {"action_mask": mask}
@@ -142,6 +145,42 @@ def test_ddpgs_critic_values_every_combination(action):
     assert values.shape == (6, spec.num_joint)
     legal = agent.joint(spec.split(tf.cast(obs["action_mask"], tf.float32))).numpy() > 0
     assert len(np.unique(values.numpy()[legal])) > 6
+
+
+def test_machines_that_are_not_there_change_nothing():
+    model, leaves, num_actions = model_of("any job")
+    obs = batch(leaves, num_actions)
+    obs["cluster"][:, 0] += 0.1
+    wide = np.zeros((9, MACHINES + 4, 6), np.float32)
+    wide[:, :MACHINES] = obs["cluster"]
+    mask = np.zeros((9, SLOTS * (MACHINES + 4) + 1), bool)
+    places = mask[:, :-1].reshape(9, SLOTS, MACHINES + 4)  # a view
+    places[:, :, :MACHINES] = obs["action_mask"][:, :-1].reshape(9, SLOTS, MACHINES)
+    mask[:, -1] = True
+    policy = model.policy()
+    (logits, values), wait = policy.forward(obs), obs["action_mask"][:, :-1]
+    more, same = policy.forward(obs | {"cluster": wide, "action_mask": mask})
+    np.testing.assert_allclose(more[:, :-1][places.reshape(9, -1)], logits[:, :-1][wait], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(same, values, rtol=1e-3, atol=1e-4)
+
+
+def test_with_a_prior_an_untrained_policy_plays_like_backfilling():
+    settings = SimpleClusterSettings(action="job_machine", num_jobs=60, load=1.0)
+    env = SimpleClusterVectorEnv(settings, 4)
+    means = {}
+    for prior in (0.0, 4.0):
+        policy = actor_critic_for(env, SETTINGS.replace(prior=prior), 0).policy()
+        policy.reseed(0)
+        found = play(policy, settings, range(40), family="validation", deterministic=False)
+        means[prior] = mean_of_means(found, settings.slowdown_floor) - 1
+    rules = {
+        rule: mean_of_means(simulated(rule, settings, 40, 0, "validation"), settings.slowdown_floor) - 1
+        for rule in ("sjf+best_fit+easy", "fifo+best_fit+skip")
+    }
+    assert means[0.0] > 3 * means[4.0]
+    assert means[4.0] < 1.3 * rules["sjf+best_fit+easy"]
+    with pytest.raises(UserError, match="network 'mlp' has none"):
+        actor_critic_for(env, PPOSettings(network="mlp", prior=1.0), 0)
 
 
 def test_refusals():

@@ -3,6 +3,7 @@
 The vector environment, the single one and the evaluation are three ways of driving this.
 """
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -47,6 +48,7 @@ def spec_of(settings: SimpleClusterSettings, problem: Problem, scales: Scales, n
         continuing=settings.termination == "continuing",
         max_decisions=settings.max_decisions,
         aging_time=settings.aging_time,
+        wait_limit=math.inf if settings.wait_limit is None else settings.wait_limit,
         illegal_penalty=settings.illegal_penalty,
         reject_penalty=settings.reject_penalty,
         min_share=settings.min_share,
@@ -101,7 +103,7 @@ class Clusters:
             SUMMARY of the episodes they were in [K, 6].
         """
         left = self.summary(envs)
-        batch.load(self.state.rules, self.state.plain, envs, numbers, *jobs)
+        batch.load(self.state.rules, self.state.plain, envs, numbers, self.state.capacity, *jobs)
         return left
 
     def summary(self, envs: np.ndarray) -> np.ndarray:

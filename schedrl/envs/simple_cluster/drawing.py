@@ -33,6 +33,7 @@ class Jobs(NamedTuple):
     columns: np.ndarray  # [X, J, 6] arrival, duration, estimate, priority, deadline, number of a reason
     demands: np.ndarray  # [X, J, R] micro-units
     instances: np.ndarray  # [X, J]
+    machines: np.ndarray  # [X] how many of the machines there are, the first ones
 
     def rows(self, index: Any) -> "Jobs":
         """Return some of the sequences."""
@@ -157,7 +158,8 @@ def cut(
         axis=2,
     )
     counts = np.minimum(num_jobs, len(jobs) - starts)
-    return Jobs(counts, columns, problem.demand[index], np.diff(problem.offset)[index])
+    machines = np.full(len(starts), problem.capacity.shape[1])
+    return Jobs(counts, columns, problem.demand[index], np.diff(problem.offset)[index], machines)
 
 
 @functools.cache

@@ -79,6 +79,9 @@ class Streamed(Source):
     def __init__(self, settings: SimpleClusterSettings, seed: int, family: str) -> None:
         if seed < 0:
             raise UserError(f"seed is {seed}; it must be 0 or more")
+        self.servers = settings.train_servers if family == "train" else ()
+        if self.servers:
+            settings = settings.replace(num_servers=max(self.servers))
         problem, scales = measured(settings, files_of(settings))
         super().__init__(settings, problem, scales)
         self.seed, self.family = seed, one_of("family", family, FAMILIES)
@@ -115,12 +118,13 @@ class Streamed(Source):
         if number not in self._blocks:
             if len(self._blocks) >= CACHED_BLOCKS:
                 del self._blocks[next(iter(self._blocks))]
-            load = self.loads[number % len(self.loads)]
+            load, machines = self.loads[number % len(self.loads)], self.machines
+            if self.servers:
+                count = self.servers[number // len(self.loads) % len(self.servers)]
+                machines = machines_of(self.settings.replace(num_servers=count))
             draw = of_trace if self.settings.workload == TRACE else of_generator
-            whole, starts = draw(
-                self.settings, self.machines, load, (self.seed, self.family, number), self.block
-            )
-            jobs = cut(prepare(whole, self.machines), whole, starts, self.settings.num_jobs)
+            whole, starts = draw(self.settings, machines, load, (self.seed, self.family, number), self.block)
+            jobs = cut(prepare(whole, machines), whole, starts, self.settings.num_jobs)
             self._blocks[number] = (whole, starts, jobs)
         return self._blocks[number]
 

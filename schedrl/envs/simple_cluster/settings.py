@@ -40,6 +40,10 @@ class SimpleClusterSettings(HoldsWorkload):
     train_loads: tuple[float, ...] = ()
     """Loads that blocks of training sequences have in turn, so that one policy learns them all; empty:
     `load`, which validation and test sequences always have."""
+    train_servers: tuple[int, ...] = ()
+    """Numbers of servers that blocks of training sequences have in turn, each with every one of the loads, so
+    that one policy learns clusters of several sizes (network `pair_scorer`); empty: `num_servers`, which
+    validation and test sequences always have."""
     num_jobs: int = 200
     """Jobs of an episode, at least 1."""
 
@@ -50,6 +54,9 @@ class SimpleClusterSettings(HoldsWorkload):
     urgency is the priority class (at least 1). Ties by arrival."""
     aging_time: float = 60.0
     """Wait after which the urgency of a job has doubled, in the workload's time (seconds); above 0."""
+    wait_limit: float | None = None
+    """A job that has waited longer goes next, whatever the policy says: while it stands first, nothing else
+    starts and it may not be held; in the workload's time, 0 or more. None: no limit."""
 
     action: Literal["machine", "job_machine", "elastic"] = "machine"
     """What is chosen: a machine for the head of the queue; a visible job and its machine; a machine, a device
@@ -114,6 +121,9 @@ class SimpleClusterSettings(HoldsWorkload):
             self.in_range(name, high=0)
         for load in self.train_loads:
             self.check(load > 0, f"train_loads has {load:g}; every load must be above 0")
+        self.in_range("wait_limit", 0)
+        for servers in self.train_servers:
+            self.check(servers >= 1, f"train_servers has {servers}; every number must be at least 1")
         self._check_cluster()
         self._check_workload()
         weights_of(self.reward)
@@ -123,6 +133,10 @@ class SimpleClusterSettings(HoldsWorkload):
         self.check(
             not self.cluster or (self.num_servers, self.server) == (usual["num_servers"], usual["server"]),
             "cluster is a file that says what machines there are; leave out num_servers and server",
+        )
+        self.check(
+            not (self.cluster and self.train_servers),
+            "cluster is a file that says what machines there are; leave out train_servers",
         )
         if self.cluster:
             # The run is evaluated and resumed from other folders too.

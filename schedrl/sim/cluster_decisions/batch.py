@@ -30,11 +30,14 @@ from schedrl.sim.jit import borrowed, leaf, named, njit
 from . import decide, observe
 from .spec import ELASTIC, TERM_NAMES, Spec
 from .state import (
+    BURST_TIME,
     DEADLINE,
     ENDED,
+    GAP,
     LAST_BURST,
     LENGTH,
     NUM_JOBS,
+    PRESENT,
     RETURN,
     SEQUENCE,
     SHOWN,
@@ -82,16 +85,21 @@ def step(rules, s, actions, devices, ratios, rewards, terms, terminated, truncat
 
 
 @leaf
-def _empty(spec, c):
-    """Put the machines and the counters of a cluster as they are before anything has come."""
+def _empty(spec, c, present, capacity):
+    """Put the machines and the counters of a cluster as they are before anything has come.
+
+    It has the first `present` machines of `capacity`; the mean gap is that of all of them.
+    """
     device = c.n[DEVICE]
     c.n[:] = 0
-    c.n[DEVICE], c.n[LAST] = device, -1
+    c.n[DEVICE], c.n[LAST], c.n[PRESENT] = device, -1, present
     c.x[:] = 0.0
     c.x[LAST_BURST] = -1.0
+    stretch = c.free.shape[1] / present
+    c.x[GAP], c.x[BURST_TIME] = spec.mean_gap * stretch, spec.burst_time * stretch
     for m in range(c.share.shape[0]):
         for r in range(c.free.shape[0]):  # a copy in one line would compile texts of errors, for seconds
-            c.free[r, m] = c.capacity[r, m]
+            c.free[r, m] = c.capacity[r, m] = capacity[r, m] if m < present else 0
         for d in range(c.share.shape[1]):
             has = c.capacity[device, m] // ONE if device >= 0 else 0
             c.share[m, d] = ONE if d < has else 0
@@ -107,7 +115,7 @@ def _empty(spec, c):
 
 
 @njit
-def load(rules, s, envs, numbers, counts, columns, demands, instances):
+def load(rules, s, envs, numbers, capacity, counts, columns, demands, instances, machines):
     """Give cluster envs[k] the k-th jobs as sequence numbers[k], reset it and go to its first decision.
 
     Args:
@@ -115,15 +123,17 @@ def load(rules, s, envs, numbers, counts, columns, demands, instances):
         s: arrays.
         envs: [K].
         numbers: [K] of the sequences.
+        capacity: [R, M] micro-units of all machines.
         counts: [K] jobs of each.
         columns: [K, J, 6] arrival, duration, estimate, priority, deadline (NaN: none), number of a reason to
             reject (0: none).
         demands: [K, J, R] micro-units.
         instances: [K, J].
+        machines: [K] how many of the machines each has, the first ones.
     """
     for k in range(envs.shape[0]):
         spec, c = named(Spec, rules, 0), row(s, envs[k])
-        _empty(spec, c)
+        _empty(spec, c, machines[k], capacity)
         c.n[SEQUENCE], c.n[NUM_JOBS] = numbers[k], counts[k]
         first = 0
         for j in range(counts[k]):

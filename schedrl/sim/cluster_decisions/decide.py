@@ -32,8 +32,10 @@ from schedrl.sim.jit import leaf
 from . import queue, rewards
 from .spec import ELASTIC, ILLEGAL_TERM, JOB_ON_MACHINE, REJECTED_TERM, TERM_NAMES
 from .state import (
+    BURST_TIME,
     DONE,
     ENDED,
+    GAP,
     ILLEGAL,
     LAST_ARRIVAL,
     LAST_BURST,
@@ -59,6 +61,7 @@ _fits, _fits_whole, _room, _put, _begin, _release = (
     kernel.release,
 )
 _enqueue, _dequeue, _resort, _weight = queue.enqueue, queue.dequeue, queue.resort, queue.weight
+_overdue = queue.overdue
 _pass_time, _job_finished, _cut_off = rewards.pass_time, rewards.job_finished, rewards.cut_off
 _change_devices = devices.change
 
@@ -84,8 +87,16 @@ def may_start(c, job):
 
 
 @leaf
+def first_is_overdue(spec, c):
+    """Tell whether the first job of the queue has waited too long, and goes next."""
+    return c.n[WAITING_JOBS] > 0 and _overdue(spec, c, c.queue[0])
+
+
+@leaf
 def visible(spec, c):
-    """Return how many waiting jobs an action can be about."""
+    """Return how many waiting jobs an action can be about: the first alone while it is overdue."""
+    if first_is_overdue(spec, c):
+        return 1
     most = spec.num_slots if spec.action == JOB_ON_MACHINE else 1
     return min(c.n[WAITING_JOBS], most)
 
@@ -107,9 +118,11 @@ def more_to_come(c):
 
 @leaf
 def may_wait(spec, c, startable):
-    """Tell whether waiting is legal: not beside an idle cluster, unless that is allowed."""
+    """Tell whether waiting is legal: not beside an idle cluster, unless that is allowed, nor an overdue job."""
     if not startable:
         return True
+    if first_is_overdue(spec, c):
+        return False
     return more_to_come(c) and (c.n[RUNNING_JOBS] > 0 or spec.wait_when_idle)
 
 
@@ -159,8 +172,8 @@ def _take_arrivals(spec, c):
         job = n[ARRIVED]
         n[ARRIVED] += 1
         x[LAST_ARRIVAL] = x[CLOCK]
-        x[RATE] += 1.0 / spec.burst_time
-        if x[RATE] * spec.mean_gap >= spec.burst_level:
+        x[RATE] += 1.0 / x[BURST_TIME]
+        if x[RATE] * x[GAP] >= spec.burst_level:
             x[LAST_BURST] = x[CLOCK]
         if c.jobs[job, REJECT] > 0:
             c.jobs[job, STATUS] = REJECTED

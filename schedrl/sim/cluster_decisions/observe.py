@@ -31,7 +31,7 @@ from schedrl.sim.jit import leaf
 from . import pairs as placing
 from . import rewards
 from .decide import is_gang
-from .state import LAST_ARRIVAL, LAST_BURST, NUM_JOBS, RATE, SHOWN, SPEED
+from .state import BURST_TIME, GAP, LAST_ARRIVAL, LAST_BURST, NUM_JOBS, PRESENT, RATE, SHOWN, SPEED
 
 _fits, _fits_whole, _pairs = kernel.fits, kernel.fits_whole, placing.pairs
 _free_share, _limit, _utilisation = rewards.free_share, rewards.limit, rewards.utilisation
@@ -128,7 +128,7 @@ def _job(spec, c, k, out):
     if not is_gang(c, job) or _fits_whole(c, job):
         for m in range(machines):
             fitting += _fits(c, job, m)
-    out[6] = fitting / machines
+    out[6] = fitting / c.n[PRESENT]
     allowed = _limit(spec, c, job)
     expected = wait + c.times[job, ESTIMATE]
     out[7] = squashed(expected / allowed) if allowed > 0 else 1.0
@@ -140,20 +140,20 @@ def _job(spec, c, k, out):
 def _backlog(spec, c, out):
     n, x = c.n, c.x
     machines, resources = c.free.shape[1], c.free.shape[0]
-    out[0] = squashed(max(n[WAITING_JOBS] - spec.num_slots, 0) / (2.0 * machines))
+    out[0] = squashed(max(n[WAITING_JOBS] - spec.num_slots, 0) / (2.0 * n[PRESENT]))
     longest = 0.0
     for k in range(n[WAITING_JOBS]):
         longest = max(longest, x[CLOCK] - c.times[c.queue[k], ARRIVAL])
     out[1] = scaled(spec, longest)
     since = x[CLOCK] - x[LAST_ARRIVAL]
-    out[2] = min(x[RATE] * spec.mean_gap / HIGHEST_RATE, 1.0)
-    out[3] = squashed(since / spec.mean_gap)
-    out[4] = squashed((x[CLOCK] - x[LAST_BURST]) / spec.burst_time) if x[LAST_BURST] >= 0 else 1.0
+    out[2] = min(x[RATE] * x[GAP] / HIGHEST_RATE, 1.0)
+    out[3] = squashed(since / x[GAP])
+    out[4] = squashed((x[CLOCK] - x[LAST_BURST]) / x[BURST_TIME]) if x[LAST_BURST] >= 0 else 1.0
     out[5] = 1.0 - n[ARRIVED] / n[NUM_JOBS] if not spec.continuing else 1.0
     total = 0.0
     for m in range(machines):
         total += c.history[m]
-    out[6] = total / machines
+    out[6] = total / n[PRESENT]
     out[7] = n[RUNNING_JOBS] == 0
     for r in range(resources):
         free, capacity = 0, 0
@@ -166,8 +166,10 @@ def _backlog(spec, c, out):
 @leaf
 def slots(spec, c, cluster, queue, backlog, pairs):
     """Write the scaled observation: cluster [M, .], queue [S, .], backlog [.], pairs [S, M, .]."""
-    for m in range(c.free.shape[1]):
+    present = c.n[PRESENT]
+    for m in range(present):
         _machine(spec, c, m, cluster[m])
+    cluster[present:] = 0.0
     shown = min(c.n[WAITING_JOBS], spec.num_slots)
     for k in range(shown):
         _job(spec, c, k, queue[k])

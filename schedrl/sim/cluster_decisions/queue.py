@@ -4,6 +4,8 @@ A list and not the tree of `schedrl.sim.cluster.queue`: an episode has hundreds 
 an order that changes while jobs wait keeps a list nearly sorted.
 """
 
+import math
+
 from schedrl.sim.cluster.schedule import WAITING
 from schedrl.sim.cluster.state import ARRIVAL, CLOCK, ESTIMATE, PRIORITY, STATUS, WAITING_JOBS
 from schedrl.sim.jit import leaf
@@ -20,14 +22,23 @@ def urgency(spec, c, job):
 
 
 @leaf
+def overdue(spec, c, job):
+    """Tell whether the job has waited longer than any should: such jobs stand first, by arrival."""
+    return c.x[CLOCK] - c.times[job, ARRIVAL] > spec.wait_limit
+
+
+@leaf
 def before(spec, c, job, other):
     """Tell whether a job stands before another one; ties go to the earlier one in the file."""
+    mine, others = overdue(spec, c, job), overdue(spec, c, other)
+    if mine or others:
+        return mine and (not others or job < other)
     if spec.order == SJF_ORDER and c.times[job, ESTIMATE] != c.times[other, ESTIMATE]:
         return c.times[job, ESTIMATE] < c.times[other, ESTIMATE]
     if spec.order == PRIORITY_ORDER:
-        mine, others = urgency(spec, c, job), urgency(spec, c, other)
-        if mine != others:
-            return mine > others
+        urgent, less = urgency(spec, c, job), urgency(spec, c, other)
+        if urgent != less:
+            return urgent > less
     return job < other
 
 
@@ -62,7 +73,7 @@ def enqueue(spec, c, job):
 @leaf
 def resort(spec, c):
     """Put the queue in order again after time has passed."""
-    if spec.order == PRIORITY_ORDER:
+    if spec.order == PRIORITY_ORDER or (spec.order == SJF_ORDER and spec.wait_limit < math.inf):
         for k in range(1, c.n[WAITING_JOBS]):
             _sift(spec, c, k)
 

@@ -100,8 +100,14 @@ class ReferenceCluster:
         return job.instances == 1 or sum(self.room(job, other) for other in self.machines) >= job.instances
 
     def visible(self) -> list[Job]:
-        """Return the jobs that an action can be about."""
+        """Return the jobs that an action can be about: the first alone while it is overdue."""
+        if self.waiting and self.overdue(self.waiting[0]):
+            return self.waiting[:1]
         return self.waiting[: self.spec.num_slots if self.spec.action == JOB_ON_MACHINE else 1]
+
+    def overdue(self, job: Job) -> bool:
+        """Tell whether the job has waited longer than any should, and goes next."""
+        return self.clock - job.arrival > self.spec.wait_limit
 
     def can_start(self) -> bool:
         """Tell whether any visible job may start."""
@@ -127,6 +133,8 @@ class ReferenceCluster:
     def _may_wait(self) -> bool:
         if not self.can_start():
             return True
+        if self.overdue(self.waiting[0]):
+            return False
         return bool(self.running) or (self.spec.wait_when_idle and bool(self.to_come))
 
     # -- time ------------------------------------------------------------------------------------------------
@@ -212,6 +220,8 @@ class ReferenceCluster:
         self.waiting.sort(key=self._place)
 
     def _place(self, job: Job) -> tuple[float, int]:
+        if self.overdue(job):
+            return -math.inf, job.number
         if self.spec.order == SJF_ORDER:
             return job.estimate, job.number
         if self.spec.order == PRIORITY_ORDER:

@@ -21,7 +21,7 @@ from .spec import (
     UTILISATION,
     WAITING_TERM,
 )  # fmt: skip
-from .state import DEADLINE, RATE, RUN_WEIGHT, TERMS, WAIT_WEIGHT
+from .state import BURST_TIME, DEADLINE, GAP, RATE, RUN_WEIGHT, TERMS, WAIT_WEIGHT
 
 (MINOR, MINOR_COST), (MAJOR, MAJOR_COST), (SEVERE, SEVERE_COST) = SLA_STEPS
 
@@ -110,7 +110,7 @@ def _waited(spec, c, dt):
 def pass_time(spec, c, dt):
     """Charge for a stretch of time in which nothing happens, smooth the histories; then move the clock."""
     n, x = c.n, c.x
-    gaps = dt / spec.mean_gap
+    gaps = dt / x[GAP]
     x[TERMS + SLOWDOWN] += spec.slowdown * (x[WAIT_WEIGHT] + x[RUN_WEIGHT]) * dt
     present = n[WAITING_JOBS] + n[RUNNING_JOBS]
     x[TERMS + COMPLETION_TIME] += spec.completion_time * present * dt / spec.mean_duration
@@ -124,7 +124,7 @@ def pass_time(spec, c, dt):
     step = 1.0 - math.exp(-dt / spec.history_time)
     for m in range(c.history.shape[0]):
         c.history[m] += step * (used_share(c, m) - c.history[m])
-    x[RATE] *= math.exp(-dt / spec.burst_time)
+    x[RATE] *= math.exp(-dt / x[BURST_TIME])
     x[CLOCK] += dt
 
 

@@ -56,6 +56,7 @@ class Spec(NamedTuple):
     continuing: bool
     max_decisions: int
     aging_time: float
+    wait_limit: float  # a job that waited longer goes next; infinite: none does
     illegal_penalty: float
     reject_penalty: float
     min_share: float

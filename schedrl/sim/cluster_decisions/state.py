@@ -16,19 +16,21 @@ from schedrl.sim.jit import borrowed, leaf
 from .spec import TERM_NAMES, Spec
 
 # Places in `n` behind those of a run.
-ENDED, ILLEGAL, SEQUENCE, NUM_JOBS, DONE, REFUSED = range(COUNTERS, COUNTERS + 6)
-"""How the episode ended, illegal actions, number of the sequence, its jobs, finished and rejected jobs."""
-NUM_N = COUNTERS + 6
+ENDED, ILLEGAL, SEQUENCE, NUM_JOBS, DONE, REFUSED, PRESENT = range(COUNTERS, COUNTERS + 7)
+"""How the episode ended, illegal actions, number of the sequence, its jobs, finished and rejected jobs, and
+the machines that this episode has: the others, which are the last, hold nothing and fit nothing."""
+NUM_N = COUNTERS + 7
 COLUMNS = 16
 """Of the arrays that a run has too: no fewer than `schedrl.sim.cluster.state` names in any of them."""
 TERMINATED, TRUNCATED = 1, 2  # values of ENDED, 0 = the episode goes on
 # Places in `x` behind those of a run, of which the clock is the last.
 TERMS = CLOCK + 1
 RETURN = TERMS + len(TERM_NAMES)
-WAIT_WEIGHT, RUN_WEIGHT, RATE, LAST_ARRIVAL, LAST_BURST = range(RETURN + 1, RETURN + 6)
+WAIT_WEIGHT, RUN_WEIGHT, RATE, LAST_ARRIVAL, LAST_BURST, GAP, BURST_TIME = range(RETURN + 1, RETURN + 8)
 """Sums over waiting and running jobs of what a unit of time costs them in slowdown; arrivals per unit of
-time, smoothed; times of the last arrival and of the last burst (-inf: none yet)."""
-NUM_X = RETURN + 6
+time, smoothed; times of the last arrival and of the last burst (-1: none yet); the mean gap between arrivals
+on the machines present, and the time over which the rate is smoothed."""
+NUM_X = RETURN + 8
 # Columns of `more` [J, ...]: run time at full shares, deadline, share granted, estimate as it is shown.
 LENGTH, DEADLINE, SPEED, SHOWN = range(4)
 NUM_MORE = 4
@@ -91,7 +93,7 @@ class State:
             capacity: [R, M] micro-units.
             device: the resource that is made of devices, -1: none is.
         """
-        self.spec, self.shape, self.device = spec, shape, device
+        self.spec, self.shape, self.device, self.capacity = spec, shape, device, capacity
         self.rules = numbers_of(spec)
         size, jobs, instances, machines, resources, devices = shape
         shapes = {

@@ -122,6 +122,7 @@ CHOICES = {
     "wait_when_idle": st.booleans(),
     "num_job_slots": st.sampled_from([1, 3, 5]),
     "mask": st.booleans(),
+    "wait_limit": st.sampled_from([None, None, 0.0, 4.0]),
     "episode_max_decisions": st.sampled_from([None, None, 9]),
 }
 
