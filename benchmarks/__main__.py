@@ -38,6 +38,7 @@ BENCHMARKS = {
         "what PPO learns on each workload, against chance",
         False,
     ),
+    "placement": ("PlacementBenchmark", "what is learned on many machines, against the best rules", False),
     "wait_trap": ("WaitTrapBenchmark", "how often a greedy policy waits for ever, by its settings", False),
     "backfilling": (
         "BackfillingBenchmark",

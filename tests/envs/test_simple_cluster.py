@@ -391,7 +391,7 @@ def test_training_loads_come_in_turn_by_blocks():
 
 
 def test_training_servers_come_in_turn_by_blocks():
-    """Each with every load; a cluster of fewer is what it would be alone, with room for machines that it lacks."""
+    """Each with every load; a cluster of fewer looks as it would alone, beside machines that it lacks."""
     settings = SimpleClusterSettings(
         action="job_machine", train_servers=(2, 5), train_loads=(0.5, 1.0), num_jobs=400
     )
@@ -404,10 +404,15 @@ def test_training_servers_come_in_turn_by_blocks():
     spans = [last[k * block : (k + 1) * block].mean() for k in range(4)]
     for shorter, longer, times in ((1, 0, 2), (3, 2, 2), (2, 0, 2.5)):
         assert spans[longer] / spans[shorter] == pytest.approx(times, rel=0.25)
-    assert len(environment.make("simple_cluster", **settings.to_dict(), family="test").reset()[0]["cluster"]) == 5
+    assert (
+        len(environment.make("simple_cluster", **settings.to_dict(), family="test").reset()[0]["cluster"])
+        == 5
+    )
     places = obs["action_mask"][:, :-1].reshape(500, 10, 5)
     assert not places[: 2 * block, :, 2:].any()
-    small = environment.make_vec("simple_cluster", block, **(settings.to_dict() | {"num_servers": 2, "train_servers": (2,)}))
+    small = environment.make_vec(
+        "simple_cluster", block, **(settings.to_dict() | {"num_servers": 2, "train_servers": (2,)})
+    )
     seen, _ = small.reset(seed=0)
     for name in ("queue", "backlog"):
         np.testing.assert_allclose(seen[name], obs[name][:block], rtol=1e-5, err_msg=name)

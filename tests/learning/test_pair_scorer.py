@@ -160,7 +160,9 @@ def test_machines_that_are_not_there_change_nothing():
     policy = model.policy()
     (logits, values), wait = policy.forward(obs), obs["action_mask"][:, :-1]
     more, same = policy.forward(obs | {"cluster": wide, "action_mask": mask})
-    np.testing.assert_allclose(more[:, :-1][places.reshape(9, -1)], logits[:, :-1][wait], rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(
+        more[:, :-1][places.reshape(9, -1)], logits[:, :-1][wait], rtol=1e-3, atol=1e-4
+    )
     np.testing.assert_allclose(same, values, rtol=1e-3, atol=1e-4)
 
 

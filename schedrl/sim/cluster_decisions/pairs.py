@@ -39,7 +39,7 @@ MOST = 10.0
 
 @leaf
 def _running(c, ends, owners, offset):
-    """Write the expected finishes of what runs, machine by machine (from `offset[m]` on), the soonest first."""
+    """Write the expected finishes of what runs, those of machine m from `offset[m]` on, the soonest first."""
     count = 0
     for m in range(c.free.shape[1]):
         offset[m] = count
