@@ -1,4 +1,4 @@
-"""The best of all composed rules for a workload: every order x placement x discipline, on validation workloads.
+"""The best of all composed rules for some jobs: every order x placement x discipline, on validation workloads.
 
 Apart from `holding` because nothing is tuned here: it is a choice among names. `hold` is not among them, it
 stands by itself in every comparison.

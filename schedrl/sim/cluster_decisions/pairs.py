@@ -33,7 +33,7 @@ _fits, _fits_whole = kernel.fits, kernel.fits_whole
 BLOCKED = 3
 """Waiting jobs whose delay is shown: the first visible ones that can't start now."""
 PAIR_FEATURES = (*(f"delay of blocked job {k + 1}" for k in range(BLOCKED)), "room left")
-"""Delays as log(1 + delay / max(estimate, tau)); the mean free share of the machine's resources afterwards."""
+"""Delays as log(1 + delay / max(estimate, tau)); the mean free share of the machine's resources after it."""
 MOST = 10.0
 
 
