@@ -13,5 +13,8 @@ class A2CSettings(OneStepSettings):
     actions: ClassVar[tuple[str, ...]] = ("discrete", "continuous", "mixed")
 
 
+PRESETS: dict[str, dict[str, Any]] = {"cluster": {"normalise_observations": True}}
+"""For simple_cluster, which adds its action job_machine."""
+
 PROBE_SETTINGS: dict[str, Any] = {"num_steps": 2, "learning_rate": 3e-2, "critic_learning_rate": 3e-2}
 """What it needs beside the tests' common settings to learn the probe environments in seconds."""

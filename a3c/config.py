@@ -29,6 +29,9 @@ class A3CSettings(OneStepSettings):
         self.in_range("max_restarts", 0)
 
 
+PRESETS: dict[str, dict[str, Any]] = {"cluster": {"normalise_observations": True}}
+"""For simple_cluster, which adds its action job_machine."""
+
 PROBE_SETTINGS: dict[str, Any] = {
     "num_steps": 2,
     "learning_rate": 3e-2,

@@ -39,7 +39,7 @@ class PlacementBenchmark(Settings):
     """Which rows to measure."""
 
     algorithms: tuple[str, ...] = ("ppo",)
-    """Algorithms to train; ppo has the preset ppo-cluster, each of the others its own preset for clusters."""
+    """Algorithms to train; each has its preset `cluster`."""
     jobs: tuple[str, ...] = tuple(JOBS)
     """Kinds of jobs."""
     seeds: tuple[int, ...] = (41, 42, 43)
@@ -81,8 +81,8 @@ def run(settings: PlacementBenchmark) -> int:
             for seed in settings.seeds
         ]
         for algo, seed, folder in folders:
-            flags = ["--algo", algo, "--env", "simple_cluster", "--preset", f"{algo}-cluster"]
-            flags += ["--action", "job_machine", *JOBS[jobs], *settings.flags.split()]
+            flags = ["--algo", algo, "--env", "simple_cluster", "--preset", "cluster"]
+            flags += [*JOBS[jobs], *settings.flags.split()]
             train(folder, flags, seed, settings.decisions)
         found = measure(jobs, [(algo, seed, folder) for algo, seed, folder in folders], settings)
         rows += found

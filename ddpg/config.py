@@ -83,6 +83,9 @@ class DDPGSettings(LearningSettings):
         )
 
 
+PRESETS: dict[str, dict[str, Any]] = {"cluster": {"normalise_observations": True}}
+"""For simple_cluster, which adds its action job_machine."""
+
 PROBE_SETTINGS: dict[str, Any] = {
     "gradient_steps": 16,
     "batch_size": 128,

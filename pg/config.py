@@ -45,6 +45,7 @@ class PGSettings(PolicyGradientSettings):
 
 
 PRESETS: dict[str, dict[str, Any]] = {
+    "cluster": {"normalise_observations": True},  # for simple_cluster, which adds its action job_machine
     # The paper's: 20 episodes of each sequence, its network and optimiser, returns as they are.
     "pg-paper": {
         "network": "image",

@@ -221,9 +221,10 @@ class SimpleClusterSettings(HoldsWorkload):
 
 
 PRESETS: dict[str, dict[str, Any]] = {
-    # The six settings of docs/simple_cluster.md; each trains and measures on its own jobs.
+    "cluster": {"action": "job_machine"},  # and each algorithm's own settings for it
+    # The kinds of jobs of docs/choosing.md; each trains and measures on its own jobs.
     "cluster-steady": {"termination": "continuing"},
-    "cluster-bursty": {"workload": "bursty"},
+    "cluster-bursty": {"workload": "bursty", "workload_settings": {"burst_gaps": 20.0}},
     "cluster-pareto": {"workload": "poisson", "workload_settings": {"durations": "pareto"}},
     "cluster-noisy": {"workload": "poisson", "workload_settings": {"estimates": "noise:1"}},
 }
