@@ -32,6 +32,7 @@ HARD = ("poisson-0.9", "bursty-0.9", "estimates-0.9")
 MOST = 0.70
 SKIP, EASY, HOLD = "sjf+best_fit+skip", "sjf+best_fit+easy", "sjf+best_fit+hold"
 MODES = ("greedy", "sampled")
+CONTINUING_JOBS = 500
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class PlacementBenchmark(Settings):
     validation_sequences: int = 300
     """Sequences on which the best composed rule is chosen; hold is tuned on 50."""
     continuing: bool = False
-    """Judge in steady state instead: sequences cut off with their last arrival (no rule of passing)."""
+    """Judge in steady state instead: sequences of 500 jobs cut off with their last arrival, of which those of
+    the middle count; nothing need pass."""
     flags: str = ""
     """More flags for the launcher, as one text."""
     out: str = "results/placement"
@@ -108,7 +110,7 @@ def measure(
         policies[f"{algo} {seed}"], description = load_policy(folder)
         options = SimpleClusterSettings.from_dict(description["settings"]["environment"])
     if settings.continuing:
-        options = options.replace(termination="continuing")
+        options = options.replace(termination="continuing", num_jobs=CONTINUING_JOBS)
     rules = _rules(jobs, options, settings)
     names = {name: {"hold": rules[name]} if name == HOLD else {} for name in (*rules, EASY, SKIP)}
     replay = evaluate(

@@ -65,7 +65,7 @@ def search(settings: Any, seed: int) -> dict[str, dict[str, Any]]:
     found = {}
     for name, numbers in holding.tuned(sequences.standard_rules(), settings, seed).items():
         schedules = sequences.simulated(name, settings, VALIDATION, seed, "validation", **numbers)
-        mean = sequences.mean_of_means(schedules, settings.slowdown_floor)
+        mean = sequences.mean_of_means(schedules, settings)
         found[name] = {"numbers": numbers, "mean": mean}
     return found
 

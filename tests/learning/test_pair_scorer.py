@@ -174,9 +174,9 @@ def test_with_a_prior_an_untrained_policy_plays_like_backfilling():
         policy = actor_critic_for(env, SETTINGS.replace(prior=prior), 0).policy()
         policy.reseed(0)
         found = play(policy, settings, range(40), family="validation", deterministic=False)
-        means[prior] = mean_of_means(found, settings.slowdown_floor) - 1
+        means[prior] = mean_of_means(found, settings) - 1
     rules = {
-        rule: mean_of_means(simulated(rule, settings, 40, 0, "validation"), settings.slowdown_floor) - 1
+        rule: mean_of_means(simulated(rule, settings, 40, 0, "validation"), settings) - 1
         for rule in ("sjf+best_fit+easy", "fifo+best_fit+skip")
     }
     assert means[0.0] > 3 * means[4.0]

@@ -1,4 +1,4 @@
-"""The best of all composed rules for some jobs: every order x placement x discipline, on validation workloads.
+"""The best of all composed rules for some jobs: every order x placement x discipline, on validation jobs.
 
 Apart from `holding` because nothing is tuned here: it is a choice among names. `hold` is not among them, it
 stands by itself in every comparison.
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from schedrl.evaluation.cluster import window
 from schedrl.evaluation.cluster.metrics import bounded_slowdowns
 
 SCREENED, FINALISTS = 50, 20
@@ -53,7 +54,7 @@ def best_composed(
     from schedrl.envs.simple_cluster.jobs import workloads_of
     from schedrl.sim.cluster.run import simulate
 
-    machines, tau = machines_of(settings), settings.slowdown_floor
+    machines = machines_of(settings)
     workloads = workloads_of(settings, num_sequences, seed, "validation")
     cut = settings.termination == "continuing"
 
@@ -62,7 +63,8 @@ def best_composed(
         for jobs in workloads[:count]:
             until = float(jobs.arrival[-1]) if cut else None
             schedule = simulate(jobs, machines, rule, until=until, aging_time=settings.aging_time)
-            found.append(np.nanmean(bounded_slowdowns(schedule, tau, bounds=True)))
+            values = bounded_slowdowns(schedule, settings.slowdown_floor, bounds=True)
+            found.append(np.nanmean(values[window.counted(settings, len(values))]))
         return float(np.nanmean(found))
 
     def ranked(rules: list[str], count: int) -> list[Composed]:

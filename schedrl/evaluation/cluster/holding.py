@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from schedrl.evaluation.cluster import window
 from schedrl.evaluation.cluster.metrics import bounded_slowdowns
 from schedrl.heuristics.cluster import hold
 from schedrl.sim.cluster.rule import Hold, parse
@@ -53,7 +54,8 @@ def _searched(rule: str, settings: Any, seed: int) -> Hold:
     from schedrl.envs.simple_cluster.jobs import workloads_of
 
     def score(schedule: Any) -> float:
-        return float(np.nanmean(bounded_slowdowns(schedule, settings.slowdown_floor, bounds=True)))
+        values = bounded_slowdowns(schedule, settings.slowdown_floor, bounds=True)
+        return float(np.nanmean(values[window.counted(settings, len(values))]))
 
     count = max(SEQUENCES, -(-hold.MIN_JOBS // settings.num_jobs))
     return hold.tune_hold(

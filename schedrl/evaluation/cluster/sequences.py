@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from schedrl.envs.simple_cluster.settings import SimpleClusterSettings
-from schedrl.evaluation.cluster import holding, timeline
+from schedrl.evaluation.cluster import holding, timeline, window
 from schedrl.evaluation.cluster.fragmentation import fragmentation
 from schedrl.evaluation.cluster.metrics import bounded_slowdowns, measure, turnaround, waits
 from schedrl.evaluation.cluster.replay import COLUMNS, CURVE, HOT_SPANS, Entry, Replay, hot_spot
@@ -90,7 +90,7 @@ def evaluate(
     names = standard_rules() if rules is None else rules
     options = names if isinstance(names, Mapping) else {name: {} for name in known_rules(names)}
     entries: list[Entry] = []
-    notes = []
+    notes = [window.NOTE] if settings.termination == "continuing" else []
 
     def add(label: str, schedules: list[Schedule], started: float, learned: bool) -> None:
         seconds = time.perf_counter() - started
@@ -132,9 +132,15 @@ def simulated(
     ]
 
 
-def mean_of_means(schedules: Sequence[Schedule], tau: float) -> float:
+def slowdowns_that_count(schedule: Schedule, settings: Any) -> np.ndarray:
+    """Return the bounded slowdowns of the jobs of a sequence that count, unfinished ones with their bound."""
+    values = bounded_slowdowns(schedule, settings.slowdown_floor, bounds=True)
+    return values[window.counted(settings, len(values))]
+
+
+def mean_of_means(schedules: Sequence[Schedule], settings: Any) -> float:
     """Return the mean over sequences of their mean bounded slowdown, as learning curves have it."""
-    return float(np.nanmean([np.nanmean(bounded_slowdowns(s, tau, bounds=True)) for s in schedules]))
+    return float(np.nanmean([np.nanmean(slowdowns_that_count(s, settings)) for s in schedules]))
 
 
 def conclusion(replay: Replay, label: str) -> str:
@@ -195,7 +201,7 @@ def _entry(
     if keep:
         for number, schedule in enumerate(schedules):
             keep(label, schedule, number)
-    values = [bounded_slowdowns(s, tau, bounds=True) for s in schedules]
+    values = [slowdowns_that_count(s, settings) for s in schedules]
     known = [v[~np.isnan(v)] for v in values]
     everything = np.concatenate(known)
     hot = [_hot(s) for s in schedules]
@@ -203,7 +209,7 @@ def _entry(
     often = len(found) > len(schedules) / 2
     return Entry(
         label,
-        pooled(schedules, tau * SECONDS.get(unit, 1.0), seconds) | {"rule": label},
+        pooled(schedules, tau * SECONDS.get(unit, 1.0), seconds, settings) | {"rule": label},
         np.array([v.sum() for v in known]),
         np.array([float(len(v)) for v in known]),
         np.quantile(everything, CURVE) if everything.size else everything,
@@ -219,13 +225,14 @@ def _hot(schedule: Schedule) -> str:
     return hot_spot(heat, schedule.machines.name)
 
 
-def pooled(schedules: Sequence[Schedule], tau: float, seconds: float) -> dict[str, Any]:
-    """Measure sequences together: jobs are pooled, counts added, figures over time averaged.
+def pooled(schedules: Sequence[Schedule], tau: float, seconds: float, settings: Any) -> dict[str, Any]:
+    """Measure sequences together: jobs that count are pooled, counts added, figures over time averaged.
 
     Args:
         schedules: of the sequences.
         tau: of the bounded slowdown [s].
         seconds: that playing them took.
+        settings: of the environment.
     """
     decisions = sum(s.decisions for s in schedules)
     singles = [
@@ -235,15 +242,22 @@ def pooled(schedules: Sequence[Schedule], tau: float, seconds: float) -> dict[st
     ]
     found = _merged(singles)
     own_tau = found["bounded_slowdown"]["tau"]
-    done = [s.status == FINISHED for s in schedules]
-    columns = {
-        "wait": [waits(s)[d] for s, d in zip(schedules, done, strict=True)],
+    part = [window.counted(settings, len(s.status)) for s in schedules]
+    done = [np.where(s.status == FINISHED, 1.0, np.nan) for s in schedules]
+    all_jobs = {
+        "wait": [waits(s) * d for s, d in zip(schedules, done, strict=True)],
         "turnaround": [turnaround(s) for s in schedules],
         "slowdown": [slowdown(turnaround(s), s.workload.duration) for s in schedules],
         "bounded_slowdown": [bounded_slowdowns(s, own_tau) for s in schedules],
     }
+    columns = {name: [v[p] for v, p in zip(values, part, strict=True)] for name, values in all_jobs.items()}
     for name, parts in columns.items():
         found[name] |= spread(np.concatenate(parts))
+    if settings.termination == "continuing":
+        longest = [
+            np.nanmax(waits(s, censored=True)[p], initial=0.0) for s, p in zip(schedules, part, strict=True)
+        ]
+        found["starvation"]["max_wait"] = float(max(longest))
     return found
 
 
