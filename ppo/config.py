@@ -49,7 +49,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     # With less discounting the cost of a job held back for hundreds of steps is in sight
     # (docs/algorithms/ppo.md).
     "ppo-steady": {"gamma": 0.999, "total_steps": 8_000_000},
-    # For simple_cluster, which adds its action job_machine (docs/choosing.md). Without normalised observations
+    # For simple_cluster, which adds its action job_machine (docs/choosing.md). Without normalised inputs
     # the one run that was tried learned half as fast, and its early greedy play waited for ever.
     "cluster": {
         "normalise_observations": True,

@@ -118,7 +118,7 @@ def more_to_come(c):
 
 @leaf
 def may_wait(spec, c, startable):
-    """Tell whether waiting is legal: not beside an idle cluster unless allowed, nor if an overdue job fits."""
+    """Tell whether waiting is legal: not on an idle cluster unless allowed, nor if an overdue job fits."""
     if not startable:
         return True
     if first_is_overdue(spec, c):
