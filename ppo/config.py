@@ -58,7 +58,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "entropy_coef": 0.005,
         "num_epochs": 3,
         "batch_size": 2048,
-        "total_steps": 3_000_000,
+        "total_steps": 2_000_000,
     },
 }
 
