@@ -218,7 +218,8 @@ def _check_shapes(env: str, settings: Any, policy: Any, changes: list[str], wind
     """Raise `UserError` unless the model reads and decides what the environment shows and asks."""
     asked = registry.get("environment", env)(settings.replace(representation=policy.representation))
     shapes = {name: space.shape for name, space in asked.observation_space.items() if name in policy.leaves}
-    policy.fit(shapes)
+    if hasattr(policy, "fit"):
+        policy.fit(shapes)
     trained = {name: shape for name, (shape, _) in policy.leaves.items()}
     if hasattr(asked.action_space, "n"):
         shapes["actions"], trained["actions"] = (int(asked.action_space.n),), (policy.num_actions,)
