@@ -1,8 +1,10 @@
 """The queue in an order that stays, compiled: what is visible, what is new in it, one pass by a discipline.
 
 Jobs wait in a tree by their place in the order (`tree.py`). The window is an edge, the place of the last
-visible job; `fresh` lists visible jobs that were not looked at yet, all others before the edge are known to
-fit nowhere but perhaps on changed machines.
+visible job of the tree once there are as many as are visible; `fresh` lists visible jobs that were not looked at yet, all others before the edge
+are known to fit nowhere but perhaps on changed machines. Most jobs start when they arrive, and the tree costs
+a walk of its whole height: so a new job goes into it only when it was looked at and did not start. Until then
+it needs no edge: if it stands before that of a full window, the window's last job is behind it.
 """
 
 from schedrl.sim.jit import leaf
@@ -34,37 +36,52 @@ from .state import (
 from .tree import NONE
 
 _reserve = plan.reserve
-_add, _remove, _first, _following, _preceding = (
-    tree.add,
-    tree.remove,
-    tree.first,
-    tree.following,
-    tree.preceding,
-)
+_add, _remove, _has, _first = tree.add, tree.remove, tree.has, tree.first
+_following, _preceding = tree.following, tree.preceding
 
 
 @leaf
 def enqueue(c, job):
-    """Add a waiting job."""
+    """Add a waiting job: to the tree, or to those that the next pass looks at before the tree has them."""
     n, place = c.n, c.jobs[job, PLACE]
     c.jobs[job, STATUS] = WAITING
     n[WAITING_JOBS] += 1
-    _add(c.low, place, c.demand, job, n[REST], c.jobs[job, STEP])
     if place > n[EDGE]:
-        return
-    c.jobs[n[NUM_FRESH], FRESH] = place
-    n[NUM_FRESH] += 1
+        _add(c.low, place, c.demand, job, n[REST], c.jobs[job, STEP])
+    elif n[DISCIPLINE] == HOLD:
+        admit(c, job, 0)
+    else:
+        c.jobs[n[NUM_FRESH], FRESH] = place
+        n[NUM_FRESH] += 1
+
+
+@leaf
+def admit(c, job, seen):
+    """Put a visible job into the tree; if the window is full, its last leaves it, new ones behind `seen` too."""
+    n = c.n
+    _add(c.low, c.jobs[job, PLACE], c.demand, job, n[REST], c.jobs[job, STEP])
     n[VISIBLE] += 1
-    if n[VISIBLE] > c.n[WINDOW]:
-        n[EDGE] = _preceding(c.low, _preceding(c.low, n[EDGE]) - 1)
+    if n[VISIBLE] < n[WINDOW]:
+        return
+    n[EDGE] = _preceding(c.low, n[EDGE])
+    if n[VISIBLE] > n[WINDOW]:
+        n[EDGE] = _preceding(c.low, n[EDGE] - 1)
         n[VISIBLE] -= 1
+    while n[NUM_FRESH] > seen and c.jobs[n[NUM_FRESH] - 1, FRESH] > n[EDGE]:
+        n[NUM_FRESH] -= 1
+        place = c.jobs[n[NUM_FRESH], FRESH]
+        if not _has(c.low, place):
+            other = c.jobs[place, JOB_AT]
+            _add(c.low, place, c.demand, other, n[REST], c.jobs[other, STEP])
 
 
 @leaf
 def dequeue(c, job):
-    """Take away a visible job; the next one becomes visible."""
+    """Take away a visible job; if the tree had it, the next one becomes visible."""
     n, place = c.n, c.jobs[job, PLACE]
     n[WAITING_JOBS] -= 1
+    if not _has(c.low, place):
+        return
     n[VISIBLE] -= 1
     _remove(c.low, place)
     if n[EDGE] < NONE:
@@ -77,23 +94,16 @@ def dequeue(c, job):
 
 @leaf
 def sort_fresh(c):
-    """Sort the visible jobs not looked at yet, and drop those that were pushed out of the window."""
-    kept = 0
+    """Sort the visible jobs not looked at yet."""
     if c.n[DISCIPLINE] == HOLD:  # what is held may start without any machine having changed
-        place = _following(c.low, 0)
+        kept, place = 0, _following(c.low, 0)
         while place <= c.n[EDGE] and place < NONE:
             c.jobs[kept, FRESH] = place
             kept += 1
             place = _following(c.low, place + 1)
         c.n[NUM_FRESH] = kept
-        return
-    for k in range(c.n[NUM_FRESH]):
-        if c.jobs[k, FRESH] <= c.n[EDGE]:
-            c.jobs[kept, FRESH] = c.jobs[k, FRESH]
-            kept += 1
-    c.n[NUM_FRESH] = kept
-    if kept > 1:
-        c.jobs[:kept, FRESH].sort()
+    elif c.n[NUM_FRESH] > 1:
+        c.jobs[: c.n[NUM_FRESH], FRESH].sort()
 
 
 @leaf
@@ -140,7 +150,7 @@ def one_pass(c):
     while True:
         new = c.jobs[seen, FRESH] if seen < c.n[NUM_FRESH] else NONE
         place = min(new, next_old(c, place))
-        if place >= NONE:
+        if place > c.n[EDGE] or place >= NONE:
             break
         seen += place == new
         job = c.jobs[place, JOB_AT]
@@ -149,7 +159,10 @@ def one_pass(c):
         if result == STARTED:
             dequeue(c, job)
             forget_ahead(c)
-        elif result == HELD and _following(c.low, 0) == place:
+            continue
+        if not _has(c.low, place):
+            admit(c, job, seen)
+        if result == HELD and _following(c.low, 0) == place:
             break
         elif c.n[DISCIPLINE] == HOLD and result != HELD and c.n[NUM_RESERVED] == 0:
             _reserve(c, job)

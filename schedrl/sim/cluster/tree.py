@@ -96,6 +96,12 @@ def remove(low, place):
 
 
 @leaf
+def has(low, place):
+    """Tell whether a job waits at a place."""
+    return low[(low.shape[0] >> 1) + place, 0] < EMPTY
+
+
+@leaf
 def _passes(low, node, free, m, rest, column):
     for r in range(free.shape[0]):
         if low[node, r] > free[r, m]:
