@@ -132,6 +132,10 @@ def first(low, start, end, free, m, rest, least, g):
         return NONE
     column += free.shape[0]
     node, height = leaves + start, 0
+    if start == 0:  # from the top, where most searches end: nothing fits
+        node = 1
+        while leaves >> height > 1:
+            height += 1
     while node > 0 and (node << height) - leaves <= end:
         if _passes(low, node, free, m, rest, column):
             if height == 0:
