@@ -108,7 +108,7 @@ def train(
 
     progress.say("loading TensorFlow")
     tensorflow(seed=plan.launch.seed)
-    progress.say("preparing the simulator (compiles where that wasn't done before, about 20 s)")
+    progress.say("preparing the simulator (compiles where that wasn't done before)")
     env = make_env(plan)
     profiler = Profiler(Path(plan.folder) / "profile") if plan.launch.profile and plan.folder else None
     progress.say("learning; the first update includes tracing its graph (about 5 s)")

@@ -106,6 +106,9 @@ def _machines(rows: Sequence[Mapping[str, Any]], where: str) -> Machines:
         if missing:
             raise UserError(f"machine {label!r}{where} has no {missing[0]}; give it, 0 if it has none")
         amount = [_number(row[name], f"{name} of {label!r}{where}") for name in resources]
+        gpus = amount[resources.index("gpu")] if "gpu" in resources else 0
+        if gpus != int(gpus):
+            raise UserError(f"gpu of {label!r}{where} is {gpus:g}; give whole devices (jobs may take parts)")
         names += [label] if count == 1 else [f"{label}-{i}" for i in range(int(count))]
         models += [str(row.get("model", ""))] * int(count)
         amounts += [amount] * int(count)
