@@ -1,10 +1,11 @@
 """The queue in an order that stays, compiled: what is visible, what is new in it, one pass by a discipline.
 
 Jobs wait in a tree by their place in the order (`tree.py`). The window is an edge, the place of the last
-visible job of the tree once there are as many as are visible; `fresh` lists visible jobs that were not looked at yet, all others before the edge
-are known to fit nowhere but perhaps on changed machines. Most jobs start when they arrive, and the tree costs
-a walk of its whole height: so a new job goes into it only when it was looked at and did not start. Until then
-it needs no edge: if it stands before that of a full window, the window's last job is behind it.
+visible job of the tree once there are as many as are visible; `fresh` lists visible jobs that were not looked
+at yet, all others before the edge are known to fit nowhere but perhaps on changed machines. Most jobs start
+when they arrive, and the tree costs a walk of its whole height: so a new job goes into it only when it was
+looked at and did not start. Until then it needs no edge: if it stands before that of a full window, the
+window's last job is behind it.
 """
 
 from schedrl.sim.jit import leaf
@@ -59,7 +60,7 @@ def enqueue(c, job):
 
 @leaf
 def admit(c, job, seen):
-    """Put a visible job into the tree; if the window is full, its last leaves it, new ones behind `seen` too."""
+    """Put a visible job into the tree; of a full window the last leaves, and new ones behind `seen` too."""
     n = c.n
     _add(c.low, c.jobs[job, PLACE], c.demand, job, n[REST], c.jobs[job, STEP])
     n[VISIBLE] += 1
@@ -144,9 +145,9 @@ def plan_before(c, place):
 
 @leaf
 def _hopeless(c, job, place):
-    """Tell whether a job of one instance before this one asks for no more and yet waits: this can't start then.
+    """Tell whether a job of one instance before this one asks for no more and yet waits.
 
-    In a full cluster that is so for most, and finding it is much less than to look at every machine.
+    Then this one can't start. In a full cluster that is so for most, and finding it is much less than to look at every machine.
     """
     if c.n[DISCIPLINE] != SKIP:
         return False
@@ -183,6 +184,6 @@ def one_pass(c):
             admit(c, job, seen)
         if result == HELD and _following(c.low, 0) == place:
             break
-        elif c.n[DISCIPLINE] == HOLD and result != HELD and c.n[NUM_RESERVED] == 0:
+        if c.n[DISCIPLINE] == HOLD and result != HELD and c.n[NUM_RESERVED] == 0:
             _reserve(c, job)
     c.n[NUM_FRESH] = 0
