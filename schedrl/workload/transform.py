@@ -18,9 +18,6 @@ from schedrl.workload.types import UNKNOWN, Resource, Workload
 MOMENTS = ("arrival", "deadline", "recorded_start", "recorded_finish")
 SPANS = ("duration", "estimate")
 
-MOST_LOAD = 1e6
-"""Beyond it, jobs arrive at one moment as far as numbers tell: give them equal arrivals instead."""
-
 
 def window(workload: Workload, start: float, end: float, *, rebase: bool = True) -> Workload:
     """Return the jobs that arrive in [start, end), in `time_unit`; time 0 is `start` unless `rebase` is off.
@@ -77,10 +74,10 @@ def scaled_to_load(
         capacity: see `Workload.load`.
 
     Raises:
-        UserError: load out of range, no capacity known, or all jobs arrive at once.
+        UserError: load 0 or less, no capacity known, or all jobs arrive at once.
     """
-    if not 0 < load <= MOST_LOAD:
-        raise UserError(f"load is {load:g}; it must be above 0, at most {MOST_LOAD:,.0f} (1 = 100 %)")
+    if not 0 < load < np.inf:
+        raise UserError(f"load is {load:g}; it must be above 0")
     loads = workload.load(capacity)
     if np.isnan(loads).all():
         names = ", ".join(resource.name for resource in workload.resources)

@@ -36,7 +36,7 @@ class SimpleClusterSettings(HoldsWorkload):
     workload_settings: Any = None
     """The generator's or the trace's own settings by name; None: its defaults."""
     load: float | None = 0.9
-    """Load of the busiest resource of this cluster (0.9 = 90 %); above 0. None: the workload's own rate."""
+    """Load of the busiest resource of this cluster (0.9 = 90 %); above 0, at most 1000. None: the workload's own rate."""
     train_loads: tuple[float, ...] = ()
     """Loads that blocks of training sequences have in turn, so that one policy learns them all; empty:
     `load`, which validation and test sequences always have."""
@@ -116,6 +116,7 @@ class SimpleClusterSettings(HoldsWorkload):
             "rate_gaps", "burst_level",
         ):  # fmt: skip
             self.in_range(name, 0, open_low=True)
+        self.in_range("load", high=1000)
         self.in_range("min_share", 0, 1, open_low=True, open_high=True)
         for name in ("illegal_penalty", "reject_penalty"):
             self.in_range(name, high=0)

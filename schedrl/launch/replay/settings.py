@@ -37,7 +37,7 @@ class ReplaySettings(Settings):
     tune_hold: bool = False
     """Tune the numbers of hold on the first third of the jobs, and compare all policies on the others."""
     load: float | None = None
-    """Scale arrivals so that the busiest resource has this load, 1 = 100 %. None: as recorded."""
+    """Scale arrivals so that the busiest resource has this load (1 = 100 %), at most 1000. None: recorded."""
     visible_jobs: int | None = None
     """How many jobs of the queue, in its order, a rule looks at. None: all."""
     tau: float = 10.0
@@ -54,7 +54,7 @@ class ReplaySettings(Settings):
     def __post_init__(self) -> None:
         """Refuse values out of range."""
         super().__post_init__()
-        self.in_range("load", 0, open_low=True)
+        self.in_range("load", 0, 1000, open_low=True)
         self.in_range("tau", 0, open_low=True)
         self.in_range("wait_limit", 0)
         self.in_range("visible_jobs", 1)
