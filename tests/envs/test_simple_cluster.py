@@ -477,6 +477,7 @@ def test_what_can_never_run_is_said(tmp_path):
         ({"cluster": "x.toml", "num_servers": 3}, "leave out num_servers"),
         ({"server": (1, 2)}, "give cores, GB and GPUs"),
         ({"load": 0}, "load"),
+        ({"load": 1e300}, "load"),
         ({"min_share": 1.0}, "min_share"),
         ({"reward": "speed=1"}, "unknown term of the reward"),
         ({"illegal_penalty": 1}, "illegal_penalty"),
@@ -523,6 +524,7 @@ def test_cluster_files(tmp_path):
         ("a.csv", "name,cpu\na,0\n", "one above 0"),
         ("a.csv", "name,cpu\na,1\na,1\n", "names of their own"),
         ("a.csv", "name,cpu\na,\n", "has no cpu"),
+        ("a.csv", "name,cpu,gpu\na,8,2.5\n", "give whole devices"),
     ],
 )
 def test_bad_cluster_files(tmp_path, name, text, says):

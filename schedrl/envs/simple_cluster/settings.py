@@ -36,7 +36,7 @@ class SimpleClusterSettings(HoldsWorkload):
     workload_settings: Any = None
     """The generator's or the trace's own settings by name; None: its defaults."""
     load: float | None = 0.9
-    """Load of the busiest resource of this cluster (0.9 = 90 %); above 0, at most 1000. None: the workload's own rate."""
+    """Load of this cluster's busiest resource (0.9 = 90 %), at most 1000. None: the workload's own rate."""
     train_loads: tuple[float, ...] = ()
     """Loads that blocks of training sequences have in turn, so that one policy learns them all; empty:
     `load`, which validation and test sequences always have."""
