@@ -1,7 +1,7 @@
 """Fragmentation against OpenB's own value, and through a schedule by hand.
 
 Of the four golden cases one names its pods. Two (887.2 and 554.4) do not, and depend on them: their pods are
-those of a test in the published simulator and no part of the golden file, so there is nothing here to compare.
+those of a test in the published simulator and not in the golden file, so there is nothing here to compare.
 """
 
 import json
