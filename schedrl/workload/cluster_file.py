@@ -102,6 +102,8 @@ def _machines(rows: Sequence[Mapping[str, Any]], where: str) -> Machines:
             raise UserError(
                 f"count of {label!r}{where} is {count:g}; it must be whole, 1 to {MOST_MACHINES:,}"
             )
+        if len(names) + count > MOST_MACHINES:
+            raise UserError(f"the machines{where} are over {MOST_MACHINES:,} with {label!r}; lower its count")
         missing = [name for name in resources if row.get(name, "") == ""]
         if missing:
             raise UserError(f"machine {label!r}{where} has no {missing[0]}; give it, 0 if it has none")

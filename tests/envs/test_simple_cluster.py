@@ -525,6 +525,7 @@ def test_cluster_files(tmp_path):
         ("a.csv", "name,cpu\na,1\na,1\n", "names of their own"),
         ("a.csv", "name,cpu\na,\n", "has no cpu"),
         ("a.csv", "name,cpu,gpu\na,8,2.5\n", "give whole devices"),
+        ("a.csv", "name,cpu,count\na,1,600000\nb,1,600000\n", "are over 1,000,000 with 'b'"),
     ],
 )
 def test_bad_cluster_files(tmp_path, name, text, says):
