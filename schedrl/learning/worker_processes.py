@@ -4,26 +4,46 @@ Apart from what they do, because this has one right answer:
 
 * *spawn*: a fork after TensorFlow has started would copy its threads' locks in whatever state they are;
 * a worker ends at once when its parent is gone, even by SIGKILL: a thread waits for the pipe that the
-  operating system closes then;
-* Ctrl-C in a terminal reaches every process of the group, but it is the parent's to handle: workers ignore
-  it from their first instruction on;
+  operating system closes then, and Linux is asked to kill it (a frozen one has no thread that runs);
+* Ctrl-C in a terminal reaches every process of the group, as SIGTERM may, but they are the parent's to
+  handle: workers ignore both from their first instruction on;
 * one thread of linear algebra each: more would take the cores from the other workers.
 """
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
+import multiprocessing.util
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import connection
 from typing import Any, NamedTuple
 
+from schedrl.learning.rollout import NumericsError
+from schedrl.settings import UserError
 from schedrl.settings.guard import THREADS
 
 CONTEXT = multiprocessing.get_context("spawn")
+PARENTS = (signal.SIGINT, signal.SIGTERM)
+"""Signals that are the parent's to handle."""
+PR_SET_PDEATHSIG = 1  # prctl(2)
+LAST_WORDS = 5.0
+"""Seconds that a worker which has hung up is given to end by itself, for its exit code."""
+ERRORS: dict[str, type[Exception]] = {
+    "UserError": UserError,
+    "NumericsError": NumericsError,
+    "ValueError": ValueError,
+}
+"""Failures of workers that are raised again in the parent."""
+
+
+class WorkersLost(RuntimeError):
+    """The run can't go on without its workers; the message says why and what to do."""
 
 
 class Death(NamedTuple):
@@ -32,10 +52,14 @@ class Death(NamedTuple):
     worker: int
     pid: int
     exit_code: int
+    silent: float | None = None
+    """Seconds without a sign of life after which it was ended; None: it ended by itself."""
 
     @property
     def reason(self) -> str:
-        """Say how it ended: `killed by SIGKILL` or `exit code 1`."""
+        """Say how it ended: `killed by SIGKILL`, `exit code 1`, `no sign of life for 60 s`."""
+        if self.silent is not None:
+            return f"no sign of life for {self.silent:g} s"
         if self.exit_code < 0:
             return f"killed by {signal.Signals(-self.exit_code).name}"
         return f"exit code {self.exit_code}"
@@ -53,12 +77,15 @@ class WorkerProcesses:
     def __init__(self, target: Callable[..., None], arguments: Callable[[int], tuple], count: int):
         self._target, self._arguments = target, arguments
         self._processes: list[Any] = [None] * count
+        # Before multiprocessing's own clearing up, which waits for those that it has only sent SIGTERM.
+        self._ended = multiprocessing.util.Finalize(self, _kill, (self._processes,), exitpriority=10)
 
     def start(self, index: int) -> None:
         """Start a worker, or a new one in place of a dead one."""
         process = CONTEXT.Process(
             target=_enter,
-            args=(self._target, self._arguments(index)),
+            # Linux means the thread that starts it; only the main one lasts as long as the process.
+            args=(self._target, self._arguments(index), threading.current_thread() is threading.main_thread()),
             name=f"worker-{index}",
             daemon=True,
         )
@@ -84,23 +111,89 @@ class WorkerProcesses:
 
     def kill(self) -> None:
         """End all at once."""
-        started = [process for process in self._processes if process is not None]
-        for process in started:
-            process.kill()
-        for process in started:
-            process.join()
+        _kill(self._processes)
 
     def kill_one(self, index: int) -> None:
         """End one at once."""
-        self._processes[index].kill()
-        self._processes[index].join()
+        _kill([self._processes[index]])
+
+    def death_of(self, index: int, silent: float | None = None) -> Death:
+        """End one that has hung up, or was silent for so many seconds; tell how it ended."""
+        process = self._processes[index]
+        if silent is None:
+            process.join(LAST_WORDS)
+        _kill([process])
+        return Death(index, process.pid, process.exitcode, silent)
 
     def _sentinels(self) -> list[int]:
         return [p.sentinel for p in self._processes if p is not None and p.exitcode is None]
 
 
-def _enter(target: Callable[..., None], arguments: tuple) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+class Losses:
+    """Decides what a lost worker means: a replacement, or the end of the run.
+
+    Attributes:
+        replaced: workers so far.
+    """
+
+    def __init__(self, max_restarts: int):
+        self.max_restarts, self.replaced = max_restarts, 0
+
+    def count(self, death: Death, *, started: bool, failure: tuple[str, str] = ("", "")) -> None:
+        """Say that the worker was lost and that a new one takes its place.
+
+        Args:
+            death: which, and how it ended.
+            started: whether it had begun to work.
+            failure: class and message of the exception that it ended with, if any.
+
+        Raises:
+            UserError, NumericsError, ValueError: what it found wrong with settings, numbers or actions.
+            WorkersLost: a new one would end in the same way, or too many were lost.
+        """
+        kind, message = failure
+        if kind in ERRORS:
+            raise ERRORS[kind](message)
+        told = f"worker {death.worker} was lost: {death.reason}"
+        if kind:
+            raise WorkersLost(f"{told} ({kind}: {message})")
+        if not started and death.exit_code > 0:
+            raise WorkersLost(
+                f"{told} before it began to work; what starts a run with num_workers above 1 in a script of "
+                'yours must stand under if __name__ == "__main__":'
+            )
+        if not started and death.silent is not None:
+            raise WorkersLost(
+                f"{told} while it was to start; is the machine overloaded, or out of memory? worker_timeout "
+                "gives it more time, --resume continues from the last checkpoint"
+            )
+        if self.replaced >= self.max_restarts:
+            raise WorkersLost(
+                f"{told}, and max_restarts {self.max_restarts} are used up; is there enough memory for so "
+                "many workers? --resume continues from the last checkpoint"
+            )
+        self.replaced += 1
+        print(
+            f"worker {death.worker} (process {death.pid}) was lost: {death.reason}; a new one takes its "
+            f"place ({self.replaced} of at most {self.max_restarts})",
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+def _kill(processes: list[Any]) -> None:
+    started = [process for process in processes if process is not None]
+    for process in started:
+        process.kill()
+    for process in started:
+        process.join()
+
+
+def _enter(target: Callable[..., None], arguments: tuple, die_too: bool) -> None:
+    for number in PARENTS:
+        signal.signal(number, signal.SIG_IGN)
+    if die_too and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     target(*arguments)
 
@@ -114,8 +207,8 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Block SIGINT: a new process inherits that, so there is no instant at which Ctrl-C could end it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    """Block the parent's signals: a new process inherits that, so they can't end it before it ignores them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS)
     try:
         yield
     finally:

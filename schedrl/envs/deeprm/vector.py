@@ -9,6 +9,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from schedrl.envs.numbered import Numbered
 from schedrl.sim.deeprm.outcome import Outcome
 from schedrl.sim.deeprm.state import TERM_NAMES, TIME
 
@@ -19,7 +20,7 @@ from .observation import Observer
 from .settings import DeepRMSettings, chosen
 
 
-class DeepRMVectorEnv(VectorEnv):
+class DeepRMVectorEnv(Numbered, VectorEnv):
     """N DeepRM clusters (rules and spaces: `DeepRMEnv`); an environment that ends is reset in the same step.
 
     Where an episode ended, `infos["final_obs"]` holds its last observation, `infos["final_info"]` its last
@@ -41,8 +42,11 @@ class DeepRMVectorEnv(VectorEnv):
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": ["ansi"]}  # noqa: RUF012
     render_mode = "ansi"
-    numbered_sequences = True
-    """`reset(options={"sequences": ...})` chooses the job sequences, `times()` tells the time."""
+    infos_told = {  # noqa: RUF012
+        "reward_terms": dict.fromkeys(TERM_NAMES, float),
+        "episode": dict.fromkeys(("r", "l", "slowdown"), float),
+        "final_info": {"time": np.int32, "sequence": np.int32},
+    }
 
     def __init__(
         self,
@@ -91,7 +95,7 @@ class DeepRMVectorEnv(VectorEnv):
         if seed is not None:
             self._jobs = jobs_of(self.settings, seed, self._family, self._workload)
         chosen = (options or {}).get("sequences")
-        jobs = self._jobs.next(self.num_envs) if chosen is None else self._chosen(np.asarray(chosen))
+        jobs = self._next(self.num_envs) if chosen is None else self._chosen(np.asarray(chosen))
         self.clusters.load(self.clusters.everyone, *jobs)
         self._started = True
         return self._observe(), {}
@@ -140,7 +144,7 @@ class DeepRMVectorEnv(VectorEnv):
         observations = np.empty(self.num_envs, object)
         for row, env in enumerate(done.tolist()):
             observations[env] = {name: leaf[row] for name, leaf in final.items()}
-        left = self.clusters.load(done, *self._jobs.next(done.size))
+        left = self.clusters.load(done, *self._next(done.size))
         time, sequence = left[3:].astype(np.int32)
         return {
             "final_obs": observations,

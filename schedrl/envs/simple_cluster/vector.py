@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from schedrl.envs.numbered import Numbered
 from schedrl.sim.cluster.state import CLOCK
 from schedrl.sim.cluster_decisions.spec import TERM_NAMES
 from schedrl.sim.cluster_decisions.state import SEQUENCE
@@ -20,7 +21,7 @@ from .observation import Observer
 from .settings import SimpleClusterSettings, chosen
 
 
-class SimpleClusterVectorEnv(VectorEnv):
+class SimpleClusterVectorEnv(Numbered, VectorEnv):
     """N clusters (rules and spaces: `SimpleClusterEnv`); one that ends is reset in the same step.
 
     Where an episode ended, `infos["final_obs"]` holds its last observation, `infos["final_info"]` its last
@@ -39,8 +40,11 @@ class SimpleClusterVectorEnv(VectorEnv):
 
     metadata = {"autoreset_mode": AutoresetMode.SAME_STEP, "render_modes": ["ansi"]}  # noqa: RUF012
     render_mode = "ansi"
-    numbered_sequences = True
-    """`reset(options={"sequences": ...})` chooses the job sequences, `times()` tells the time."""
+    infos_told = {  # noqa: RUF012
+        "reward_terms": dict.fromkeys(TERM_NAMES, float),
+        "episode": dict.fromkeys(SUMMARY, float),
+        "final_info": {"time": float, "sequence": np.int64},
+    }
 
     def __init__(
         self,
@@ -85,7 +89,7 @@ class SimpleClusterVectorEnv(VectorEnv):
             self._jobs = jobs_of(self.settings, seed, self._family, self._workload)
         wanted = (options or {}).get("sequences")
         if wanted is None:
-            numbers, jobs = self._jobs.next(self.num_envs)
+            numbers, jobs = self._next(self.num_envs)
         else:
             numbers = np.asarray(wanted)
             if numbers.shape != (self.num_envs,) or numbers.dtype.kind not in "iu":
@@ -136,7 +140,7 @@ class SimpleClusterVectorEnv(VectorEnv):
         arrays = self.clusters.state.arrays
         time, sequence = arrays.x[:, CLOCK].copy(), arrays.n[:, SEQUENCE].copy()
         left = np.zeros((len(SUMMARY), self.num_envs))
-        left[:, done] = self.clusters.load(done, *self._jobs.next(done.size)).T
+        left[:, done] = self.clusters.load(done, *self._next(done.size)).T
         return {
             "final_obs": observations,
             "final_info": {"time": time, "sequence": sequence, "_time": over, "_sequence": over},
