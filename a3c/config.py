@@ -19,7 +19,9 @@ class A3CSettings(OneStepSettings):
     updates_per_record: int = 16
     """Gradients applied, by all workers together, between two records of metrics."""
     max_restarts: int = 10
-    """Workers that died and were replaced before the run gives up."""
+    """Workers that were lost and replaced before the run gives up."""
+    worker_timeout: float = 60.0
+    """Seconds that a worker may take to start, or for one update, before it is ended and replaced."""
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
@@ -27,6 +29,7 @@ class A3CSettings(OneStepSettings):
         self.in_range("num_workers", 1)
         self.in_range("updates_per_record", 1)
         self.in_range("max_restarts", 0)
+        self.in_range("worker_timeout", 0, open_low=True)
 
 
 PRESETS: dict[str, dict[str, Any]] = {"cluster": {"normalise_observations": True}}

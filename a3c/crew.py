@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,7 +13,7 @@ from a3c.config import A3CSettings
 from a3c.model import EPISODE, ROW, Shared
 from a3c.worker import Limits, Worker, main
 from schedrl.learning.actor_critic import ActorCritic
-from schedrl.learning.rollout import NumericsError
+from schedrl.learning.lost_workers import Losses, SignsOfLife
 from schedrl.learning.run_folder import Run
 from schedrl.learning.shared_vectors import Ring, read_text
 from schedrl.learning.worker_processes import Death, WorkerProcesses
@@ -22,7 +21,6 @@ from schedrl.settings import UserError
 
 LOOK = 0.02  # seconds between two looks into the mailboxes
 GRACE = 10.0  # seconds to finish an update when the run ends
-ERRORS: dict[str, type[Exception]] = {"UserError": UserError, "NumericsError": NumericsError}
 
 
 class Gathered(NamedTuple):
@@ -109,8 +107,10 @@ class Crew:
         self.model, self.shared, self.run = model, shared, run
         self._settings, self._make_env = shared.settings, make_env
         self._processes = WorkerProcesses(main, self._arguments, self._settings.num_workers)
+        self._losses = Losses(self._settings.max_restarts)
+        self._signs = SignsOfLife(shared["alive"], self._settings.worker_timeout)
         self._mail = Mail(shared)
-        self._replaced, self._ending, self._since = 0, 0.0, time.perf_counter()
+        self._ending, self._since = 0.0, time.perf_counter()
 
     def __enter__(self) -> Crew:
         """Start the workers."""
@@ -137,7 +137,7 @@ class Crew:
         self._mail.collect()
         self.shared.copy_to(self.model)
         since, self._since = self._since, time.perf_counter()
-        return self._mail.gathered(self._since - since, self._replaced)
+        return self._mail.gathered(self._since - since, self._losses.replaced)
 
     def _arguments(self, index: int) -> tuple:
         key = (3, index, int(self.shared["starts"][index]))
@@ -160,39 +160,26 @@ class Crew:
                 self._processes.kill_one(index)
 
     def _look_after(self) -> None:
-        """Report and replace workers that died.
+        """Report and replace workers that died or froze.
 
         Raises:
             UserError, NumericsError: what a worker found wrong with settings or numbers.
-            RuntimeError: a worker can't start, or too many died.
+            WorkersLost: a worker can't start, or too many were lost.
         """
-        for death in [] if self._ending else self._processes.deaths():
-            self._refuse_to_go_on(death)
-            self._replaced += 1
-            print(
-                f"worker {death.worker} (process {death.pid}) was lost: {death.reason}; a new one takes its "
-                f"place ({self._replaced} of at most {self._settings.max_restarts})",
-                file=sys.stderr,
-                flush=True,
-            )
-            self._start(death.worker)
+        if self._ending:
+            return
+        for index in self._signs.silent():
+            if self._processes.at_work(index):
+                self._lost(self._processes.death_of(index, self._settings.worker_timeout))
+        for death in self._processes.deaths():
+            self._lost(death)
 
-    def _refuse_to_go_on(self, death: Death) -> None:
-        kind = read_text(self.shared["failure"][death.worker])
-        message = read_text(self.shared["message"][death.worker])
-        if kind in ERRORS:
-            raise ERRORS[kind](message)
-        told = f"worker {death.worker} was lost: {death.reason}" + (f" ({kind}: {message})" if kind else "")
-        if death.exit_code > 0 and not self.shared["ready"][death.worker]:
-            raise RuntimeError(
-                f"{told} before its first update; what starts a run with num_workers above 1 in a script of "
-                'yours must stand under if __name__ == "__main__":'
-            )
-        if self._replaced >= self._settings.max_restarts:
-            raise RuntimeError(
-                f"{told}, and max_restarts {self._settings.max_restarts} are used up; is there enough memory "
-                "for so many workers? --resume continues from the last checkpoint"
-            )
+    def _lost(self, death: Death) -> None:
+        index = death.worker
+        failure = read_text(self.shared["failure"][index]), read_text(self.shared["message"][index])
+        self._losses.count(death, started=bool(self.shared["ready"][index]), failure=failure)
+        self._start(index)
+        self.shared["alive"][index] += 1
 
 
 def crew_for(env: VectorEnv, model: ActorCritic, shared: Shared, run: Run) -> Alone | Crew:

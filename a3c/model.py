@@ -41,7 +41,7 @@ class Shared:
     | array | written by |
     |---|---|
     | `weights`, `m`, `v` | all workers, without a lock (Hogwild) |
-    | `updates`, `decisions`, `episodes`, `observed` `[W]` | each worker its own element |
+    | `updates`, `decisions`, `episodes`, `observed`, `alive` `[W]` | each worker its own element |
     | `stop`, `starts` | the parent |
 
     Args:
@@ -61,7 +61,7 @@ class Shared:
                 "updates": counter, "decisions": counter, "episodes": counter, "starts": counter,
                 "observed": ((workers, model.normaliser.vector().size), np.float64),
                 "told": ((len(EPISODE),), np.bool_),
-                "stop": ((), np.bool_), "ready": ((workers,), np.bool_),
+                "stop": ((), np.bool_), "ready": ((workers,), np.bool_), "alive": counter,
                 "failure": ((workers, 16), np.uint8), "message": ((workers, 2000), np.uint8),
                 **Ring.layout("update", workers, AHEAD, len(ROW)),
                 **Ring.layout("episode", workers, most, len(EPISODE)),

@@ -88,7 +88,9 @@ class Worker:
         ended = rollout.episodes
         count = len(ended.get("r", ()))
         columns = [np.asarray(ended.get(key, np.full(count, np.nan)), float) for key in EPISODE]
+        self.shared["alive"][self.index] += 1
         while self.updates.room < 1 or self.episodes.room < count:
+            self.shared["alive"][self.index] += 1
             if self.shared["stop"]:
                 return
             time.sleep(WAIT)

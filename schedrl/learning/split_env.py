@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import select
-import time
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -23,15 +22,15 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 
+from schedrl.learning.lost_workers import MAX_RESTARTS, TIMEOUT, Losses, SignsOfLife
 from schedrl.learning.shared_vectors import read_text
 from schedrl.learning.split_memory import CURSOR, LOG, NOTHING, RESET, SplitMemory, parts_of
 from schedrl.learning.split_worker import BYTE, main
-from schedrl.learning.worker_processes import CONTEXT, Losses, WorkerProcesses
+from schedrl.learning.worker_processes import CONTEXT, WorkerProcesses
 from schedrl.settings import UserError
 
-LOOK = 1.0
+LOOK = 0.5
 """Seconds between two looks for signs of life."""
-TIMEOUT, MAX_RESTARTS = 60.0, 10
 NEEDED = ("factory", "infos_told", "numbered_sequences", "get_state", "set_state")
 
 
@@ -71,6 +70,7 @@ class SplitVectorEnv(VectorEnv):
         self.memory = memory = SplitMemory(env, num_workers, seed)
         self.losses = Losses(max_restarts)
         self._timeout, self._copy, self._cursor = timeout, copy, 0
+        self._signs = SignsOfLife(memory["alive"][:, 0], timeout)
         self._obs, self._finals = memory.under("obs/"), memory.under("final/")
         self._actions = list(memory.under("action/").values())
         self._info = {group: memory.under(f"info/{group}/") for group in memory.infos_told}
@@ -259,7 +259,7 @@ class SplitVectorEnv(VectorEnv):
             UserError, NumericsError, ValueError: what a worker found wrong.
             WorkersLost: one can't start, or too many were lost.
         """
-        seen, since = self.memory["alive"][:, 0].copy(), time.monotonic()
+        self._signs.heard()
         while missing:
             ready = self._poll.poll(LOOK * 1000)
             for file, _ in ready:
@@ -268,14 +268,9 @@ class SplitVectorEnv(VectorEnv):
                     missing.discard(index)
                 else:
                     self._replace(index)
-                since = time.monotonic()
-            now = self.memory["alive"][:, 0]
-            if (now != seen).any():
-                seen, since = now.copy(), time.monotonic()
-            if missing and time.monotonic() - since > self._timeout:
-                # Only ever the first: those behind it may be waiting for what it has to say.
+            # Only ever the first: those behind it may be waiting for what it has to say.
+            if not ready and min(missing) in self._signs.silent():
                 self._replace(min(missing), silent=self._timeout)
-                since = time.monotonic()
 
     def _replace(self, index: int, silent: float | None = None) -> None:
         memory = self.memory
@@ -283,6 +278,7 @@ class SplitVectorEnv(VectorEnv):
         failure = (read_text(memory["failure"][index]), read_text(memory["message"][index]))
         self.losses.count(death, started=bool(memory["alive"][index, 0]), failure=failure)
         self._start(index)
+        self._signs.heard()
 
     def _start(self, index: int) -> None:
         if self._bells[index] is not None:

@@ -112,7 +112,7 @@ def _observations_layout(space: Any) -> Layout:
 
 
 def _state_layout(state: Mapping[str, np.ndarray], size: int) -> Layout:
-    layout = {}
+    layout: dict[str, Any] = {}
     for name, array in state.items():
         if name == CURSOR:
             continue

@@ -24,8 +24,6 @@ from contextlib import contextmanager
 from multiprocessing import connection
 from typing import Any, NamedTuple
 
-from schedrl.learning.rollout import NumericsError
-from schedrl.settings import UserError
 from schedrl.settings.guard import THREADS
 
 CONTEXT = multiprocessing.get_context("spawn")
@@ -34,16 +32,6 @@ PARENTS = (signal.SIGINT, signal.SIGTERM)
 PR_SET_PDEATHSIG = 1  # prctl(2)
 LAST_WORDS = 5.0
 """Seconds that a worker which has hung up is given to end by itself, for its exit code."""
-ERRORS: dict[str, type[Exception]] = {
-    "UserError": UserError,
-    "NumericsError": NumericsError,
-    "ValueError": ValueError,
-}
-"""Failures of workers that are raised again in the parent."""
-
-
-class WorkersLost(RuntimeError):
-    """The run can't go on without its workers; the message says why and what to do."""
 
 
 class Death(NamedTuple):
@@ -85,7 +73,11 @@ class WorkerProcesses:
         process = CONTEXT.Process(
             target=_enter,
             # Linux means the thread that starts it; only the main one lasts as long as the process.
-            args=(self._target, self._arguments(index), threading.current_thread() is threading.main_thread()),
+            args=(
+                self._target,
+                self._arguments(index),
+                threading.current_thread() is threading.main_thread(),
+            ),
             name=f"worker-{index}",
             daemon=True,
         )
@@ -97,6 +89,10 @@ class WorkerProcesses:
         """Return the workers that ended with an error; `start` replaces them."""
         ended = [(i, p) for i, p in enumerate(self._processes) if p is not None and p.exitcode]
         return [Death(i, p.pid, p.exitcode) for i, p in ended]
+
+    def at_work(self, index: int) -> bool:
+        """Tell whether a worker has neither ended nor died."""
+        return self._processes[index].exitcode is None
 
     @property
     def running(self) -> bool:
@@ -129,58 +125,6 @@ class WorkerProcesses:
         return [p.sentinel for p in self._processes if p is not None and p.exitcode is None]
 
 
-class Losses:
-    """Decides what a lost worker means: a replacement, or the end of the run.
-
-    Attributes:
-        replaced: workers so far.
-    """
-
-    def __init__(self, max_restarts: int):
-        self.max_restarts, self.replaced = max_restarts, 0
-
-    def count(self, death: Death, *, started: bool, failure: tuple[str, str] = ("", "")) -> None:
-        """Say that the worker was lost and that a new one takes its place.
-
-        Args:
-            death: which, and how it ended.
-            started: whether it had begun to work.
-            failure: class and message of the exception that it ended with, if any.
-
-        Raises:
-            UserError, NumericsError, ValueError: what it found wrong with settings, numbers or actions.
-            WorkersLost: a new one would end in the same way, or too many were lost.
-        """
-        kind, message = failure
-        if kind in ERRORS:
-            raise ERRORS[kind](message)
-        told = f"worker {death.worker} was lost: {death.reason}"
-        if kind:
-            raise WorkersLost(f"{told} ({kind}: {message})")
-        if not started and death.exit_code > 0:
-            raise WorkersLost(
-                f"{told} before it began to work; what starts a run with num_workers above 1 in a script of "
-                'yours must stand under if __name__ == "__main__":'
-            )
-        if not started and death.silent is not None:
-            raise WorkersLost(
-                f"{told} while it was to start; is the machine overloaded, or out of memory? worker_timeout "
-                "gives it more time, --resume continues from the last checkpoint"
-            )
-        if self.replaced >= self.max_restarts:
-            raise WorkersLost(
-                f"{told}, and max_restarts {self.max_restarts} are used up; is there enough memory for so "
-                "many workers? --resume continues from the last checkpoint"
-            )
-        self.replaced += 1
-        print(
-            f"worker {death.worker} (process {death.pid}) was lost: {death.reason}; a new one takes its "
-            f"place ({self.replaced} of at most {self.max_restarts})",
-            file=sys.stderr,
-            flush=True,
-        )
-
-
 def _kill(processes: list[Any]) -> None:
     started = [process for process in processes if process is not None]
     for process in started:
@@ -207,7 +151,7 @@ def _end_with_parent() -> None:
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Block the parent's signals: a new process inherits that, so they can't end it before it ignores them."""
+    """Block the parent's signals: a new process inherits that, until it ignores them."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, PARENTS)
     try:
         yield

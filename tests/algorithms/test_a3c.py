@@ -224,18 +224,18 @@ def test_what_a_worker_finds_wrong_is_raised_here(kind, error):
     write_text(workers.shared["failure"][1], kind)
     write_text(workers.shared["message"][1], "the gradient holds nan")
     with pytest.raises(error, match="the gradient holds nan"):
-        workers._refuse_to_go_on(Death(1, 123, 1))
+        workers._lost(Death(1, 123, 1))
 
 
 def test_a_worker_that_cannot_start_ends_the_run_and_says_why():
     with pytest.raises(RuntimeError, match='if __name__ == "__main__"'):
-        crew()._refuse_to_go_on(Death(0, 123, 1))
+        crew()._lost(Death(0, 123, 1))
 
 
 def test_too_many_deaths_end_the_run():
     workers = crew(max_restarts=0)
     with pytest.raises(RuntimeError, match="killed by SIGKILL, and max_restarts 0 are used up"):
-        workers._refuse_to_go_on(Death(0, 123, -signal.SIGKILL))
+        workers._lost(Death(0, 123, -signal.SIGKILL))
 
 
 def test_each_start_of_each_worker_draws_its_own_jobs():

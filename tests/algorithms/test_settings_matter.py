@@ -81,6 +81,7 @@ ELSEWHERE = {
         "algorithms/test_a3c.py::test_a_record_holds_several_updates_and_the_budget_is_kept"
     ),
     "max_restarts": "algorithms/test_a3c.py::test_too_many_deaths_end_the_run",
+    "worker_timeout": "algorithms/test_a3c.py::test_a_frozen_worker_is_replaced",
 }
 """Setting, or (algorithm, setting) -> the test that shows what it does."""
 
