@@ -1,4 +1,4 @@
-"""`--mode local`: one process trains, shows its progress, saves, and then evaluates."""
+"""`--mode local`: trains on this machine, shows its progress, saves, and then evaluates."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ import math
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 from schedrl import registry
 from schedrl.launch.after_training import evaluate_and_draw, render_episode
+from schedrl.launch.failures import explained
 from schedrl.launch.interrupts import Interrupts
 from schedrl.launch.plan import Plan
 from schedrl.launch.profiling import Profiler
 from schedrl.launch.progress import Progress, make_progress
 from schedrl.launch.reward_terms import reward_lines
 from schedrl.launch.validation import selection_of
+from schedrl.launch.workers import split
 from schedrl.launch.workload import described
 from schedrl.launch.yardsticks import Yardsticks
 from schedrl.learning.action_spec import ActionSpec
@@ -50,9 +52,12 @@ def run(plan: Plan) -> int:
             policy.play = trained.play
             conclude(plan, policy, yardsticks, progress)
             return 0
-        except NumericsError as error:
+        except Exception as error:
+            told = explained(error, plan.folder, resume_command(plan))
+            if told is None:
+                raise
             progress.close()
-            print(f"error: not a number: {error}", file=sys.stderr)
+            print(f"error: {told}", file=sys.stderr)
             return 1
         finally:
             progress.close()
@@ -112,7 +117,7 @@ def train(
     env = make_env(plan)
     profiler = Profiler(Path(plan.folder) / "profile") if plan.launch.profile and plan.folder else None
     progress.say("learning; the first update includes tracing its graph (about 5 s)")
-    with undone_if_refused(plan.folder):
+    with undone_if_refused(plan.folder), closing(env):
         run = open_run(plan, budget, progress.say)
         interrupts.on_stop = run.request_stop
         for record in registry.get("algorithm", plan.launch.algo)(env, plan.algorithm, run):
@@ -138,7 +143,7 @@ def make_env(plan: Plan) -> Any:
     obs, _ = env.reset(seed=plan.launch.seed)
     actions = ActionSpec.of(env.single_action_space)
     env.step(actions.decode(actions.forced(obs)))
-    return env
+    return split(env, plan.launch, plan.algorithm)  # now that workers find compiled code in the cache
 
 
 def open_run(plan: Plan, budget: Budget, say: Callable[[str], None] | None = None) -> Run:
@@ -208,4 +213,6 @@ def resume_command(plan: Plan) -> str:
     for name in AFTERWARDS:
         if getattr(launch, name) != type(launch).defaults()[name]:
             parts += [f"--{name}", str(getattr(launch, name))]
+    if (launch.num_workers or 1) > 1:
+        parts += ["--num_workers", str(launch.num_workers)]
     return " ".join(parts)

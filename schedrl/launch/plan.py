@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
 from schedrl import registry
-from schedrl.launch import resuming
+from schedrl.launch import resuming, workers
 from schedrl.launch.able import refuse_teacher, refuse_unable
 from schedrl.launch.settings import LaunchSettings
 from schedrl.launch.workload import add_workload_arguments, data_of, guest_of
@@ -90,7 +89,6 @@ def read_plan(argv: Iterable[str] | None) -> Plan:
     resolved = resolve(classes, args, guest=guest)
     launch = resolved[LaunchSettings].replace(algo=algo, env=env)
     _refuse_what_is_not_here_yet(launch)
-    _refuse_idle_workers(launch, classes[2])
     folder, notes = _folder(launch)
     if launch.resume:
         assert folder is not None
@@ -99,7 +97,9 @@ def read_plan(argv: Iterable[str] | None) -> Plan:
     else:
         chosen = (launch, *_own_choices(resolved, classes))
         refuse_teacher(*chosen[1:])
-    return Plan(*chosen, folder, notes + _workers(chosen[2]))
+    count, reason = workers.chosen(*chosen)
+    launch = chosen[0].replace(num_workers=count)
+    return Plan(launch, *chosen[1:], folder, (*notes, f"num_workers {count}: {reason}"))
 
 
 def make_parser(classes: Iterable[type[Settings]], guest: Guest | None = None) -> Parser:
@@ -131,38 +131,6 @@ def _refuse_what_is_not_here_yet(launch: LaunchSettings) -> None:
         raise UserError("--mode distributed comes in a later version; --mode local trains in one process")
     if launch.mode == "debug" and launch.resume:
         raise UserError("--mode debug starts afresh; leave out --resume, or use --mode local")
-
-
-def _refuse_idle_workers(launch: LaunchSettings, algorithm: type[Settings]) -> None:
-    """Refuse more workers where they would have nothing to do."""
-    if launch.num_workers == 1:
-        return
-    if "num_workers" not in algorithm.kinds():
-        able = [
-            name
-            for name in registry.names("algorithm")
-            if "num_workers" in registry.get("algorithm_settings", name).kinds()
-        ]
-        raise UserError(
-            f"--num_workers is {launch.num_workers}, but {launch.algo} learns in one process (num_envs "
-            f"environments at once); leave it out, or choose --algo {' or '.join(able) or 'another'}"
-        )
-    if launch.mode == "debug":
-        raise UserError("--mode debug plays one environment in one process; leave out --num_workers")
-
-
-def _workers(algorithm: Settings) -> tuple[str, ...]:
-    """Say how many processes learn and why."""
-    count = getattr(algorithm, "num_workers", None)
-    if count is None:
-        return ()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    if count == 1:
-        return (
-            "num_workers 1: this process alone, so that the run repeats and resumes bit for bit; with many "
-            f"cores more workers learn in less time (here are {cores})",
-        )
-    return (f"num_workers {count}: as many processes, on {cores} cores; results depend on their timing",)
 
 
 def _shrink(args: argparse.Namespace, algorithm: type[Settings]) -> None:

@@ -15,9 +15,14 @@ class LaunchSettings(Settings):
     env: str = "deeprm"
     """Environment to learn in."""
     mode: Literal["debug", "local", "distributed"] = "local"
-    """local = one process; debug = one environment, every step printed; distributed is not here yet."""
-    num_workers: int = 1
-    """Processes that learn at the same time; more than 1 where the algorithm is made for it (a3c)."""
+    """local = this machine; debug = one environment, every step printed; distributed is not here yet."""
+    num_workers: int | None = None
+    """Processes that step the environments (a3c: that learn). none = a rule, printed with its reason
+    (docs/running.md): 1 for the environments of this project."""
+    worker_timeout: float = 60.0
+    """Seconds that a worker may take to start, or for one step, before it is ended and replaced."""
+    max_restarts: int = 10
+    """Workers that were lost and replaced before the run gives up."""
     seed: int = 0
     """Of everything random in training. The evaluation's sequences don't depend on it."""
     model_dir: str | None = None
@@ -37,5 +42,7 @@ class LaunchSettings(Settings):
         """Refuse values out of range."""
         super().__post_init__()
         self.in_range("num_workers", 1)
+        self.in_range("worker_timeout", 0, open_low=True)
+        self.in_range("max_restarts", 0)
         self.in_range("num_eval_episodes", 1)
         self.in_range("seed", 0, 2**31 - 1)

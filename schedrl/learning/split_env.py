@@ -13,6 +13,7 @@ replaced by a process that loads that state and plays the steps since then again
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 from multiprocessing.connection import Connection
@@ -246,10 +247,9 @@ class SplitVectorEnv(VectorEnv):
         if self.closed:
             raise ValueError("the environment is closed")
         for bell in self._bells:
-            try:
+            # One that has died shows when it is waited for.
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
                 os.write(bell.fileno(), BYTE)
-            except (BrokenPipeError, ConnectionResetError):
-                pass  # it has died: that shows when it is waited for
         self._wait(set(range(self.num_workers)))
 
     def _wait(self, missing: set[int]) -> None:

@@ -26,6 +26,7 @@ from schedrl.launch.progress import Progress, Record
 from schedrl.launch.settings import LaunchSettings
 from schedrl.learning.budget import Budget
 from schedrl.learning.checkpoint import atomic_write
+from schedrl.learning.lost_workers import WorkersLost
 from schedrl.learning.rollout import NumericsError
 from schedrl.settings import UserError
 
@@ -71,7 +72,7 @@ def perform(request: Mapping[str, Any]) -> dict[str, Any]:
         with Interrupts(reporter.say) as interrupts:
             _end_with(request.get("waiting"))
             run = train(plan, budget, reporter, interrupts, None)
-    except (NumericsError, UserError) as error:
+    except (NumericsError, UserError, WorkersLost) as error:
         return {"status": "failed", "error": " ".join(str(error).split())}
     except (KeyboardInterrupt, SystemExit):  # before there was anything to save
         return {"status": "stopped"}
