@@ -78,6 +78,7 @@ def make_vec(
     preset: str | None = None,
     workload: Any = None,
     copy: bool = True,
+    num_workers: int = 1,
     **settings: Any,
 ) -> VectorEnv:
     """Make a batch of environments.
@@ -90,15 +91,21 @@ def make_vec(
         preset: as in `make`.
         workload: as in `make`.
         copy: False returns the same arrays at every step (faster: copy what you keep).
+        num_workers: above 1, so many processes step them (docs/running.md); `close()` ends these.
         **settings: as in `make`.
 
     Raises:
         UserError: an unknown name (the nearest are listed) or a value refused.
     """
     kind = registry.get("vector_environment", name)
-    return kind(
+    env = kind(
         num_envs=num_envs, seed=seed, family=family, preset=preset, workload=workload, copy=copy, **settings
     )
+    if num_workers == 1:
+        return env
+    from schedrl.learning.split_env import SplitVectorEnv
+
+    return SplitVectorEnv(env, num_workers, seed=seed, copy=copy)
 
 
 @main_guard

@@ -83,9 +83,13 @@ class SplitVectorEnv(VectorEnv):
         self._processes = WorkerProcesses(
             main, lambda index: (make_env, memory, index, self._ends[index]), num_workers
         )
-        for index in range(num_workers):
-            self._start(index)
-        self._wait(set(range(num_workers)))
+        try:
+            for index in range(num_workers):
+                self._start(index)
+            self._wait(set(range(num_workers)))
+        except BaseException:
+            self.close()
+            raise
 
     # -- the environment -------------------------------------------------------------------------------------
 
@@ -221,7 +225,7 @@ class SplitVectorEnv(VectorEnv):
     def close_extras(self, **_: Any) -> None:
         """End the workers."""
         self._processes.kill()
-        for bell in self._bells:
+        for bell in filter(None, self._bells):
             bell.close()
 
     # -- the workers -----------------------------------------------------------------------------------------
@@ -264,7 +268,7 @@ class SplitVectorEnv(VectorEnv):
             ready = self._poll.poll(LOOK * 1000)
             for file, _ in ready:
                 index = self._index_of[file]
-                if os.read(file, 1):
+                if _rang(file):
                     missing.discard(index)
                 else:
                     self._replace(index)
@@ -290,6 +294,14 @@ class SplitVectorEnv(VectorEnv):
         self._ends[index].close()  # the worker has its own: when it is gone, the pipe ends
         self._poll.register(self._bells[index], select.POLLIN)
         self._index_of = {bell.fileno(): i for i, bell in enumerate(self._bells) if bell is not None}
+
+
+def _rang(file: int) -> bool:
+    """Take the byte that says "done"; tell whether there was one, or the worker has hung up."""
+    try:
+        return bool(os.read(file, 1))
+    except ConnectionResetError:  # it died before it had read ours
+        return False
 
 
 def _require_splittable(env: Any, num_workers: int) -> None:
