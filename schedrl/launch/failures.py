@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import errno
-from typing import Any
+from pathlib import Path
 
 from schedrl.learning.lost_workers import WorkersLost
 from schedrl.learning.rollout import NumericsError
+from schedrl.learning.run_folder import newest_checkpoint
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 """Errors of writing that are the disk's."""
 
 
-def explained(error: Exception, folder: Any, resume: str) -> str | None:
+def explained(error: Exception, folder: Path | None, resume: str) -> str | None:
     """Return one line about a failure and what to do; None for a fault of the program.
 
     Args:
@@ -22,11 +23,12 @@ def explained(error: Exception, folder: Any, resume: str) -> str | None:
     """
     if isinstance(error, NumericsError):
         return f"not a number: {error}"
+    saved = folder is not None and newest_checkpoint(folder) is not None
+    then = f"go on from the last checkpoint: {resume}" if saved else "start again: there is no checkpoint yet"
     if isinstance(error, WorkersLost):
-        return str(error)
+        return f"{error}. To {then}" if saved else str(error)
     if isinstance(error, OSError) and error.errno in FULL:
         return (
-            f"can't write to {folder}: {error.strerror}; nothing half-written is left. Make room, then go on "
-            f"from the last checkpoint: {resume}"
+            f"can't write to {folder}: {error.strerror}; no half-written file is left. Make room, then {then}"
         )
     return None

@@ -95,12 +95,12 @@ class Losses:
         if not started and death.silent is not None:
             raise WorkersLost(
                 f"{told} while it was to start; is the machine overloaded, or out of memory? worker_timeout "
-                "gives it more time, --resume continues from the last checkpoint"
+                "gives it more time"
             )
         if self.replaced >= self.max_restarts:
             raise WorkersLost(
                 f"{told}, and max_restarts {self.max_restarts} are used up; is there enough memory for so "
-                "many workers? --resume continues from the last checkpoint"
+                "many workers?"
             )
         self.replaced += 1
         print(

@@ -218,6 +218,20 @@ def test_two_workers_learn_though_one_is_killed(capsys):
     np.testing.assert_allclose(policy.forward(obs)[1], 1.0, atol=0.05)
 
 
+def test_a_frozen_worker_is_replaced(capsys):
+    workers = crew(total_steps=10**9, updates_per_record=1, worker_timeout=20.0)
+    with workers:
+        workers.gather()
+        wait_for_both(workers)
+        victim = workers._processes._processes[1].pid
+        os.kill(victim, signal.SIGSTOP)
+        deadline = time.monotonic() + 120
+        while (found := workers.gather()).metrics["workers_replaced"] == 0:
+            assert time.monotonic() < deadline
+        assert found.metrics["workers"] == 1  # the new one is still starting
+    assert f"(process {victim}) was lost: no sign of life for 20 s; a new one" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("kind", "error"), [("NumericsError", NumericsError), ("UserError", UserError)])
 def test_what_a_worker_finds_wrong_is_raised_here(kind, error):
     workers = crew()

@@ -264,7 +264,9 @@ def test_too_many_losses_end_it(split):
     env = split(max_restarts=0)
     env.reset(seed=SEED)
     os.kill(workers_of(env)[1], signal.SIGKILL)
-    with pytest.raises(WorkersLost, match="worker 1 was lost: killed by SIGKILL, and max_restarts 0 are used"):
+    with pytest.raises(
+        WorkersLost, match="worker 1 was lost: killed by SIGKILL, and max_restarts 0 are used"
+    ):
         played(env, 3)
 
 
