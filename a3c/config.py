@@ -21,7 +21,7 @@ class A3CSettings(OneStepSettings):
     max_restarts: int = 10
     """Workers that were lost and replaced before the run gives up."""
     worker_timeout: float = 60.0
-    """Seconds that a worker may take to start, or for one update, before it is ended and replaced."""
+    """Seconds that a worker may take for one update before it is replaced; five times as long to start."""
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""

@@ -146,7 +146,7 @@ class Crew:
 
     def _start(self, index: int) -> None:
         self.shared["starts"][index] += 1  # a new start draws new jobs and other actions
-        self.shared["ready"][index] = False
+        self.shared["ready"][index] = self.shared["alive"][index] = 0
         self._processes.start(index)
 
     def _end(self) -> None:
@@ -168,9 +168,9 @@ class Crew:
         """
         if self._ending:
             return
-        for index in self._signs.silent():
+        for index, patience in self._signs.silent().items():
             if self._processes.at_work(index):
-                self._lost(self._processes.death_of(index, self._settings.worker_timeout))
+                self._lost(self._processes.death_of(index, patience))
         for death in self._processes.deaths():
             self._lost(death)
 
@@ -179,7 +179,6 @@ class Crew:
         failure = read_text(self.shared["failure"][index]), read_text(self.shared["message"][index])
         self._losses.count(death, started=bool(self.shared["ready"][index]), failure=failure)
         self._start(index)
-        self.shared["alive"][index] += 1
 
 
 def crew_for(env: VectorEnv, model: ActorCritic, shared: Shared, run: Run) -> Alone | Crew:

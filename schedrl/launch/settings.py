@@ -20,7 +20,7 @@ class LaunchSettings(Settings):
     """Processes that step the environments (a3c: that learn). none = a rule, printed with its reason
     (docs/running.md): 1 for the environments of this project."""
     worker_timeout: float = 60.0
-    """Seconds that a worker may take to start, or for one step, before it is ended and replaced."""
+    """Seconds that a worker may take for one step before it is replaced; five times as long to start."""
     max_restarts: int = 10
     """Workers that were lost and replaced before the run gives up."""
     seed: int = 0

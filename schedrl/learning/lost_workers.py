@@ -16,6 +16,8 @@ from schedrl.learning.worker_processes import Death
 from schedrl.settings import UserError
 
 TIMEOUT, MAX_RESTARTS = 60.0, 10
+START = 5
+"""So many times as long may it take to start: libraries are loaded then, and code is compiled."""
 AWAY = 5.0
 """Seconds between two looks after which nobody is called silent: it was the parent that stood still."""
 ERRORS: dict[str, type[Exception]] = {
@@ -34,8 +36,8 @@ class SignsOfLife:
     """Tells which workers have been silent for too long.
 
     Args:
-        counters: `[W]`, each counted up by its worker; read only.
-        timeout: seconds.
+        counters: `[W]`, each counted up by its worker once it has started; read only.
+        timeout: seconds; START times as many while a counter is 0.
     """
 
     def __init__(self, counters: np.ndarray, timeout: float):
@@ -48,15 +50,16 @@ class SignsOfLife:
         self._looked = time.monotonic()
         self._since[:] = self._looked
 
-    def silent(self) -> list[int]:
-        """Return the workers whose counter hasn't moved for the timeout; looked at often."""
+    def silent(self) -> dict[int, float]:
+        """Return the workers that were silent for too long, and how long that is; looked at often."""
         now = time.monotonic()
         if now - self._looked > AWAY:
             self.heard()
         self._looked = now
         self._since[self._counters != self._seen] = now
         self._seen[:] = self._counters
-        return np.flatnonzero(now - self._since > self._timeout).tolist()
+        patience = np.where(self._counters == 0, START * self._timeout, self._timeout)
+        return {int(i): float(patience[i]) for i in np.flatnonzero(now - self._since > patience)}
 
 
 class Losses:

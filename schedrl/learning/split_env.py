@@ -42,7 +42,8 @@ class SplitVectorEnv(VectorEnv):
         env: made with `num_envs` and `seed`; it is kept, to look at the present state in other ways.
         num_workers: processes, at least 1, at most one for each environment.
         seed: of the job sequences; `reset(seed=...)` replaces it.
-        timeout: seconds that a worker may take to start, or for one step, before it is replaced.
+        timeout: seconds that a worker may take for one step before it is replaced; START times as many to
+            start.
         max_restarts: workers replaced before it gives up.
         copy: return fresh arrays at every step; False reuses them (faster: copy what you keep).
 
@@ -70,7 +71,7 @@ class SplitVectorEnv(VectorEnv):
         self.settings, self.representation = env.settings, env.representation
         self.memory = memory = SplitMemory(env, num_workers, seed)
         self.losses = Losses(max_restarts)
-        self._timeout, self._copy, self._cursor = timeout, copy, 0
+        self._copy, self._cursor = copy, 0
         self._signs = SignsOfLife(memory["alive"][:, 0], timeout)
         self._obs, self._finals = memory.under("obs/"), memory.under("final/")
         self._actions = list(memory.under("action/").values())
@@ -273,8 +274,8 @@ class SplitVectorEnv(VectorEnv):
                 else:
                     self._replace(index)
             # Only ever the first: those behind it may be waiting for what it has to say.
-            if not ready and min(missing) in self._signs.silent():
-                self._replace(min(missing), silent=self._timeout)
+            if not ready and (patience := self._signs.silent().get(min(missing))):
+                self._replace(min(missing), silent=patience)
 
     def _replace(self, index: int, silent: float | None = None) -> None:
         memory = self.memory
