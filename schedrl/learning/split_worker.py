@@ -52,7 +52,7 @@ class Part:
         while self._position < memory["position"]:
             self._step(self._position)
             self._position += 1
-            self._alive[0] += 1
+            self._alive[0] += 1  # the first step may compile: that is still starting
         if memory["save"] != NOTHING:
             state = self.env.get_state()
             for name, array in memory.under(f"state/{memory['save']}/").items():
@@ -119,7 +119,6 @@ def main(make_env: Callable[..., Any], memory: SplitMemory, index: int, bell: Co
     try:
         rows = memory.rows[index]
         part = Part(make_env(rows.stop - rows.start, seed=int(memory["seed"])), memory, index)
-        memory["alive"][index, 0] += 1
         while True:
             part.catch_up()
             os.write(bell.fileno(), BYTE)
