@@ -23,7 +23,7 @@ from schedrl.learning.schedules import rates_of
 
 def train(env: VectorEnv, settings: A2CSettings, run: Run) -> Iterator[Record]:
     """Train on `env` until the run is done; yield a record of metrics after each update."""
-    run.model = model = actor_critic_for(env, settings, run.seed)
+    run.model = model = actor_critic_for(env, settings, run.seed, run.replicas)
     pretrain(model, env, settings, run)
     step = make_step(model, settings)
     collector = collector_for(env, settings, run.seed)
@@ -33,7 +33,7 @@ def train(env: VectorEnv, settings: A2CSettings, run: Run) -> Iterator[Record]:
     while not run.done:
         started, rates = time.perf_counter(), rates_of(settings, run.budget.progress)
         rollout = collector.collect(model.act, model.values)
-        batch = decisions_of(rollout, settings)
+        batch = decisions_of(rollout, settings, run.replicas)
         metrics = step(batch, **rates)
         model.update_normaliser(rollout.obs)
 

@@ -21,6 +21,7 @@ from schedrl.learning.action_spec import MASK, ActionSpec
 from schedrl.learning.actor_critic import ActorCritic
 from schedrl.learning.checkpoint import check_shapes
 from schedrl.learning.numpy_policy import NumpyPolicy
+from schedrl.learning.replicas import ALONE, Replicas
 from schedrl.settings import UserError
 
 CONTINUOUS = "continuous_action"
@@ -36,6 +37,7 @@ class Agent:
         settings: networks, widths, number of critics.
         seed: of the initial weights and of action sampling.
         representation: what the environment calls this observation.
+        replicas: that learn together.
 
     Raises:
         UserError: the discrete parts have too many combinations to value each.
@@ -48,14 +50,18 @@ class Agent:
         settings: DDPGSettings,
         seed: int,
         representation: str,
+        *,
+        replicas: Replicas = ALONE,
     ):
         if actions.num_joint > MOST_COMBINATIONS:
             raise UserError(
                 f"the discrete parts have {actions.num_joint} combinations, ddpg values at most "
                 f"{MOST_COMBINATIONS}; choose another algorithm"
             )
-        self.settings, self.actions, self.seed = settings, actions, seed
-        self.actor = ActorCritic(observation_space, settings, seed, representation, actions)
+        self.settings, self.actions, self.seed, self.replicas = settings, actions, seed, replicas
+        self.actor = ActorCritic(
+            observation_space, settings, seed, representation, actions, replicas=replicas
+        )
         self.tf, self.ops = tf, _ = self.actor.tf, self.actor.ops
         leaves = {name: shape for name, (shape, _) in self.actor.leaves.items()}
         if actions.low:
@@ -156,7 +162,7 @@ class Agent:
 
     def update_normaliser(self, obs: Mapping[str, np.ndarray]) -> None:
         """Merge observations `[..., *leaf]` into the running statistics."""
-        self.actor.normaliser.update(obs)
+        self.actor.normaliser.update(obs, self.replicas)
 
     def policy(self, seed: int = 0) -> NumpyPolicy:
         """Return the present actor in NumPy, for evaluation; later updates don't touch it."""

@@ -39,7 +39,9 @@ def train(env: VectorEnv, settings: DDPGSettings, run: Run) -> Iterator[Record]:
     """
     actions = ActionSpec.of(env.single_action_space)
     representation = getattr(env.unwrapped, "representation", settings.network)
-    run.model = agent = Agent(env.single_observation_space, actions, settings, run.seed, representation)
+    run.model = agent = Agent(
+        env.single_observation_space, actions, settings, run.seed, representation, replicas=run.replicas
+    )
     pretrain(agent.actor, env, settings, run)
     agent.adopt_actor()
     learner = Learner(agent)
@@ -62,7 +64,8 @@ def train(env: VectorEnv, settings: DDPGSettings, run: Run) -> Iterator[Record]:
         seen = replay.rows_of(played.numbers)
         agent.update_normaliser(seen)
         metrics, gradient_steps = dict.fromkeys(STATISTICS, 0.0), 0
-        if replay.size and (replay.size >= settings.learning_starts or run.budget.progress >= MOST_WARM_UP):
+        warm = replay.size >= settings.learning_starts or run.budget.progress >= MOST_WARM_UP
+        if run.replicas.all(replay.size > 0 and warm):
             batch, places = make_batch(replay, settings, sampler.generator, now["priority_beta"])
             step_sizes = (now["learning_rate"], now["critic_learning_rate"], now["entropy_coef"])
             metrics, errors = learner.update(batch, *step_sizes)

@@ -100,6 +100,7 @@ class Learner:
         still = tf.stop_gradient(q)
         mean = agent.legal_mean(still, obs)
         variance = tf.reduce_mean(agent.legal_mean(tf.square(still - mean), obs))
+        (variance,) = agent.replicas.mean(tf.shape(logits)[0], [tf.stop_gradient(variance)])
         spread = tf.sqrt(variance)
         pay = (q - mean) / (spread + SMALLEST_SPREAD)
         shape = [tf.shape(logits)[0], s.gumbel_draws, logits.shape[1]]
@@ -165,7 +166,8 @@ class Learner:
                 tape.watch(weights)
                 seed = tf.stack([agent.seed, tf.cast(count, tf.int32)])
                 loss, statistics, error = self.loss(weights, minibatch, target, entropy_coef, seed)
-            gradient = tape.gradient(loss, weights)
+            gradients = [tape.gradient(loss, weights), *statistics]
+            gradient, *statistics = agent.replicas.mean(size, gradients)
             if s.check_numerics:
                 for name, tensor in (*zip(STATISTICS, statistics, strict=False), ("gradient", gradient)):
                     tf.debugging.check_numerics(tensor, name)

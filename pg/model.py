@@ -12,6 +12,7 @@ from schedrl.learning.actor_critic import MASK, ActorCritic
 from schedrl.learning.batches import scaled_advantages
 from schedrl.learning.episodes import Episodes
 from schedrl.learning.gradient_step import GradientStep
+from schedrl.learning.replicas import ALONE, Replicas
 
 STATISTICS = ("policy_loss", "entropy", "grad_norm")
 
@@ -30,13 +31,16 @@ def make_step(model: ActorCritic, settings: PGSettings) -> GradientStep:
     return GradientStep(model, loss, STATISTICS[:-1], ("advantage",), optimiser=settings.optimiser)
 
 
-def make_batch(played: Episodes, groups: np.ndarray, settings: PGSettings) -> dict[str, Any]:
+def make_batch(
+    played: Episodes, groups: np.ndarray, settings: PGSettings, replicas: Replicas = ALONE
+) -> dict[str, Any]:
     """Return `obs`, `action` and `advantage` (return to go minus baseline) of all decisions with a choice.
 
     Args:
         played: whole episodes.
         groups: `[B]`, which of them played the same sequence.
         settings: discount, baseline, scaling.
+        replicas: over which advantages are normalised.
     """
     sums = returns.returns_to_go(played.rewards * settings.reward_scale, settings.gamma)
     index = np.arange(len(sums))[:, None]
@@ -46,5 +50,5 @@ def make_batch(played: Episodes, groups: np.ndarray, settings: PGSettings) -> di
     return {
         "obs": played.obs,
         "action": played.actions,
-        "advantage": scaled_advantages(chosen, settings),
+        "advantage": scaled_advantages(chosen, settings, replicas),
     }

@@ -25,7 +25,7 @@ from schedrl.learning.schedules import rates_of
 
 def train(env: VectorEnv, settings: PGSettings, run: Run) -> Iterator[Record]:
     """Train on `env` until the run is done; yield a record of metrics after each update."""
-    run.model = model = actor_critic_for(env, settings, run.seed)
+    run.model = model = actor_critic_for(env, settings, run.seed, run.replicas)
     pretrain(model, env, settings, run)
     step = make_step(model, settings)
     collector = EpisodeCollector(
@@ -38,8 +38,9 @@ def train(env: VectorEnv, settings: PGSettings, run: Run) -> Iterator[Record]:
     while not run.done:
         started, rates = time.perf_counter(), rates_of(settings, run.budget.progress)
         played = collector.collect(lambda obs, _: model.act(obs, collector.step)[0])
-        batch = make_batch(played, collector.groups, settings)
-        taken = [step(part, **rates) for part in minibatches(batch, settings.batch_size, shuffler.generator)]
+        batch = make_batch(played, collector.groups, settings, run.replicas)
+        parts_of_it = minibatches(batch, settings.batch_size, shuffler.generator, run.replicas)
+        taken = [step(part, **rates) for part in parts_of_it]
         # Nothing to learn from where no episode had a choice: at a very low load.
         metrics = {name: np.mean([found[name] for found in taken] or [0.0]) for name in STATISTICS}
         model.update_normaliser(played.obs)

@@ -10,6 +10,7 @@ import numpy as np
 from ppo.config import PPOSettings
 from schedrl.learning import gaussian, losses, optimisers
 from schedrl.learning.actor_critic import ActorCritic
+from schedrl.learning.replicas import ALONE, Replicas
 from schedrl.learning.rollout import numerics_named
 
 STATISTICS = ("policy_loss", "value_loss", "entropy", "approx_kl", "clip_fraction", "grad_norm")
@@ -83,7 +84,9 @@ class PPOLearner:
                 tape.watch(weights)
                 seed = tf.stack([self.model.seed, tf.cast(count, tf.int32)])
                 loss, statistics = self.loss(weights, minibatch, entropy_coef, seed)
-            gradient = tape.gradient(loss, weights)
+            gradients = [tape.gradient(loss, weights), *statistics]
+            # The KL among the statistics is the mean of all replicas: they stop together.
+            gradient, *statistics = self.model.replicas.mean(tf.shape(rows)[1], gradients)
             gradient, norm = optimisers.clip_norm(self.model.ops, gradient, s.max_grad_norm)
             if s.check_numerics:
                 for name, tensor in (*zip(STATISTICS, statistics, strict=False), ("gradient", gradient)):
@@ -121,12 +124,15 @@ class PPOLearner:
         self.moments.load_state(state)
 
 
-def permutations(generator: np.random.Generator, size: int, settings: PPOSettings) -> np.ndarray:
+def permutations(
+    generator: np.random.Generator, size: int, settings: PPOSettings, replicas: Replicas = ALONE
+) -> np.ndarray:
     """Return int32 `[steps, about batch_size]`: the rows of each gradient step, shuffled anew per epoch.
 
-    An epoch is cut into equal minibatches; the few rows left over wait for the next epoch.
+    An epoch is cut into equal minibatches; the few rows left over wait for the next epoch. All replicas take
+    the same number of steps, that of the average one.
     """
-    count = max(1, round(size / settings.batch_size))
+    count = max(1, round(replicas.mean_of(size) / settings.batch_size))
     used = size - size % count
     epochs = [generator.permutation(size)[:used] for _ in range(settings.num_epochs)]
-    return np.concatenate(epochs).reshape(settings.num_epochs * count, -1).astype(np.int32)
+    return np.concatenate(epochs).reshape(settings.num_epochs * count, used // count).astype(np.int32)

@@ -27,7 +27,7 @@ def train(env: VectorEnv, settings: PPOSettings, run: Run) -> Iterator[Record]:
 
     `run.model` is the model from the first record on: `run.model.policy()` evaluates it at any time.
     """
-    run.model = model = actor_critic_for(env, settings, run.seed)
+    run.model = model = actor_critic_for(env, settings, run.seed, run.replicas)
     pretrain(model, env, settings, run)
     learner = PPOLearner(model, settings)
     collector = collector_for(env, settings, run.seed)
@@ -38,8 +38,8 @@ def train(env: VectorEnv, settings: PPOSettings, run: Run) -> Iterator[Record]:
     while not run.done:
         started, rates = time.perf_counter(), rates_of(settings, run.budget.progress)
         rollout = collector.collect(model.act, model.values)
-        batch = decisions_of(rollout, settings)
-        rows = permutations(shuffler.generator, len(batch["action"]), settings)
+        batch = decisions_of(rollout, settings, run.replicas)
+        rows = permutations(shuffler.generator, len(batch["action"]), settings, run.replicas)
         metrics = learner.update(batch, rows, **rates)
         # Only now: acting and learning must have seen the same normalised observations.
         model.update_normaliser(rollout.obs)

@@ -15,6 +15,7 @@ from typing import Any, get_args
 from schedrl import registry
 from schedrl.launch import resuming, workers
 from schedrl.launch.able import refuse_teacher, refuse_unable
+from schedrl.launch.distributed.cluster import cluster_of
 from schedrl.launch.settings import LaunchSettings
 from schedrl.launch.workload import add_workload_arguments, data_of, guest_of
 from schedrl.settings import (
@@ -128,6 +129,7 @@ def _names_in(model_dir: str) -> dict[str, str]:
 
 def _refuse_what_is_not_here_yet(launch: LaunchSettings) -> None:
     if launch.mode == "distributed":
+        cluster_of(launch, os.environ)
         raise UserError("--mode distributed comes in a later version; --mode local trains in one process")
     if launch.mode == "debug" and launch.resume:
         raise UserError("--mode debug starts afresh; leave out --resume, or use --mode local")

@@ -15,14 +15,15 @@ class LaunchSettings(Settings):
     env: str = "deeprm"
     """Environment to learn in."""
     mode: Literal["debug", "local", "distributed"] = "local"
-    """local = this machine; debug = one environment, every step printed; distributed is not here yet."""
+    """local = this machine; debug = one environment, every step printed; distributed = several workers, on
+    one host or many, that average their gradients (docs/running.md)."""
     num_workers: int | None = None
     """Processes that step the environments (a3c: that learn). none = a rule, printed with its reason
     (docs/running.md): 1 for the environments of this project."""
     worker_timeout: float = 60.0
     """Seconds that a worker may take for one step before it is replaced; five times as long to start."""
     max_restarts: int = 10
-    """Workers that were lost and replaced before the run gives up."""
+    """Times that lost workers are replaced (distributed: all restarted) before the run gives up."""
     seed: int = 0
     """Of everything random in training. The evaluation's sequences don't depend on it."""
     model_dir: str | None = None
@@ -37,6 +38,16 @@ class LaunchSettings(Settings):
     """Record a TensorFlow profiler trace of a few updates in the run's folder profile."""
     num_eval_episodes: int = 2000
     """Test sequences of the evaluation after training (a tenth as many windows in steady state)."""
+    checkpoint_every: int = 500_000
+    """Decisions between two checkpoints; a last one is always saved."""
+    cluster_spec: tuple[str, ...] = ()
+    """Distributed: host:port of every worker, the same on all hosts. Empty: TF_CONFIG says it."""
+    task_index: int | None = None
+    """Distributed: which worker of cluster_spec this is, from 0."""
+    spawn: int = 0
+    """Distributed: start that many workers on this host, on free ports. 0 = one, as cluster_spec says."""
+    start_timeout: float = 180.0
+    """Distributed: seconds that the workers may take to find each other."""
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
@@ -45,4 +56,7 @@ class LaunchSettings(Settings):
         self.in_range("worker_timeout", 0, open_low=True)
         self.in_range("max_restarts", 0)
         self.in_range("num_eval_episodes", 1)
+        self.in_range("checkpoint_every", 1)
+        self.in_range("spawn", 0)
+        self.in_range("start_timeout", 0, open_low=True)
         self.in_range("seed", 0, 2**31 - 1)

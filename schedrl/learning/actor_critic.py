@@ -20,6 +20,7 @@ from schedrl.learning.action_spec import ActionSpec
 from schedrl.learning.checkpoint import check_shapes, save_arrays
 from schedrl.learning.normaliser import CLIP, Normaliser
 from schedrl.learning.numpy_policy import NumpyPolicy, make_policy
+from schedrl.learning.replicas import ALONE, Replicas
 from schedrl.learning.settings import ActorCriticSettings, LearningSettings
 from schedrl.learning.tf_setup import tensorflow
 from schedrl.settings import UserError
@@ -38,6 +39,7 @@ class ActorCritic:
         representation: what the environment calls this observation; exported policies repeat it.
         actions: what the network's outputs stand for; None = one discrete choice, as long as the mask.
         gaussian: give each continuous number a mean and a deviation (see `gaussian`) in place of one output.
+        replicas: that learn together; they see the same statistics of observations.
     """
 
     def __init__(
@@ -49,10 +51,12 @@ class ActorCritic:
         actions: ActionSpec | None = None,
         *,
         gaussian: bool = False,
+        replicas: Replicas = ALONE,
     ):
         self.tf = tf = tensorflow(seed=seed)
         self.ops = networks.tensorflow_ops()
         self.settings, self.seed, self.representation = settings, seed, representation
+        self.replicas = replicas
         self.leaves = {k: (tuple(s.shape), str(s.dtype)) for k, s in observation_space.items() if k != MASK}
         self.actions = actions or ActionSpec((int(observation_space[MASK].shape[0]),))
         self.gaussian = gaussian and not self.actions.plain
@@ -163,7 +167,7 @@ class ActorCritic:
 
     def update_normaliser(self, obs: Observation) -> None:
         """Merge observations `[..., *leaf]` into the running statistics."""
-        self.normaliser.update(obs)
+        self.normaliser.update(obs, self.replicas)
         self.refresh()
 
     def refresh(self) -> None:
@@ -259,7 +263,9 @@ class ActorCritic:
         tf.saved_model.save(module, str(path), signatures={"serving_default": function})
 
 
-def actor_critic_for(env: VectorEnv, settings: LearningSettings, seed: int) -> ActorCritic:
+def actor_critic_for(
+    env: VectorEnv, settings: LearningSettings, seed: int, replicas: Replicas = ALONE
+) -> ActorCritic:
     """Return a fresh stochastic policy with its critic for an environment's observations and actions.
 
     Raises:
@@ -272,4 +278,5 @@ def actor_critic_for(env: VectorEnv, settings: LearningSettings, seed: int) -> A
             f"{type(settings).__name__} is for {', '.join(settings.actions)} actions; those of this "
             f"environment are {actions.kind}: choose another algorithm"
         )
-    return ActorCritic(env.single_observation_space, settings, seed, representation, actions, gaussian=True)
+    options: dict[str, Any] = {"gaussian": True, "replicas": replicas}
+    return ActorCritic(env.single_observation_space, settings, seed, representation, actions, **options)

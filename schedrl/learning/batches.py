@@ -10,12 +10,15 @@ import numpy as np
 
 from schedrl.learning import returns
 from schedrl.learning.logger import Record
+from schedrl.learning.replicas import ALONE, Replicas
 from schedrl.learning.rollout import Rollout
 from schedrl.learning.run_folder import Run
 from schedrl.learning.settings import ActorCriticSettings, PolicyGradientSettings
 
 
-def decisions_of(rollout: Rollout, settings: ActorCriticSettings) -> dict[str, Any]:
+def decisions_of(
+    rollout: Rollout, settings: ActorCriticSettings, replicas: Replicas = ALONE
+) -> dict[str, Any]:
     """Return `obs`, `action`, `log_prob`, `value`, `advantage` and `target` of the decisions to learn from.
 
     Advantages are generalised estimates, time passing over forced decisions with lambda 1; targets are the
@@ -36,7 +39,7 @@ def decisions_of(rollout: Rollout, settings: ActorCriticSettings) -> dict[str, A
         "action": rollout.flat("actions")[rows],
         "log_prob": rollout.flat("log_probs")[rows],
         "value": value,
-        "advantage": scaled_advantages(advantage, settings),
+        "advantage": scaled_advantages(advantage, settings, replicas),
         "target": advantage + value,
     }
 
@@ -64,22 +67,31 @@ def log_rollout(
 
 
 def minibatches(
-    batch: Mapping[str, Any], size: int | None, generator: np.random.Generator
+    batch: Mapping[str, Any],
+    size: int | None,
+    generator: np.random.Generator,
+    replicas: Replicas = ALONE,
 ) -> Iterator[dict[str, Any]]:
-    """Yield a batch shuffled and cut into equal parts of about `size` rows; None = whole; none if empty."""
-    rows = len(batch["action"])
-    if not rows:
+    """Yield a batch shuffled and cut into equal parts of about `size` rows; None = whole; none if empty.
+
+    All replicas get the same number of parts, that of the average one.
+    """
+    usual = replicas.mean_of(len(batch["action"]))
+    if not usual:
         return
-    if size is None or rows <= size:
+    if size is None or usual <= size:
         yield dict(batch)
         return
-    for part in np.array_split(generator.permutation(rows), round(rows / size)):
+    for part in np.array_split(generator.permutation(len(batch["action"])), round(usual / size)):
         obs = {name: leaf[part] for name, leaf in batch["obs"].items()}
         yield {name: column[part] for name, column in batch.items() if name != "obs"} | {"obs": obs}
 
 
-def scaled_advantages(advantage: np.ndarray, settings: PolicyGradientSettings) -> np.ndarray:
-    """Return advantages `[n]` normalised and clipped as the settings say."""
-    if settings.normalise_advantages and advantage.size:
-        advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+def scaled_advantages(
+    advantage: np.ndarray, settings: PolicyGradientSettings, replicas: Replicas = ALONE
+) -> np.ndarray:
+    """Return advantages `[n]` normalised over all replicas and clipped as the settings say."""
+    if settings.normalise_advantages and (advantage.size or replicas.count > 1):
+        mean, deviation = replicas.moments(advantage)
+        advantage = (advantage - mean) / (deviation + 1e-8)
     return np.clip(advantage, -settings.advantage_clip, settings.advantage_clip)

@@ -9,13 +9,14 @@ import numpy as np
 
 from schedrl.learning import optimisers
 from schedrl.learning.actor_critic import ActorCritic
+from schedrl.learning.replicas import Replicas
 from schedrl.learning.rollout import numerics_named
 
 Loss = Callable[[Any, Mapping[str, Any], Any, Any], tuple[Any, Sequence[Any]]]
 
 
 class Gradient:
-    """Differentiates `loss` and clips the gradient's norm; compiled by itself, for who applies it elsewhere.
+    """Differentiates `loss`, averages over replicas, then clips; compiled by itself, to be applied elsewhere.
 
     Args:
         model: for whose weights.
@@ -23,10 +24,19 @@ class Gradient:
             normalised.
         statistics: their names.
         columns: names of the batch's float32 columns `[n]`, beside `obs` and `action`.
+        replicas: to average over; None = the model's.
     """
 
-    def __init__(self, model: ActorCritic, loss: Loss, statistics: Sequence[str], columns: Sequence[str]):
+    def __init__(
+        self,
+        model: ActorCritic,
+        loss: Loss,
+        statistics: Sequence[str],
+        columns: Sequence[str],
+        replicas: Replicas | None = None,
+    ):
         tf = model.tf
+        self.replicas = replicas or model.replicas
         self.model, self.loss, self.statistics = model, loss, (*statistics, "grad_norm")
         self.batch: dict[str, Any] = dict.fromkeys(columns, tf.TensorSpec([None], tf.float32))
         self.batch |= {"obs": model.observation_spec(), "action": model.action_spec()}
@@ -41,7 +51,8 @@ class Gradient:
         with tf.GradientTape() as tape:
             tape.watch(weights)
             loss, statistics = self.loss(weights, batch, entropy_coef, tf.stack([model.seed, step]))
-        gradient = tape.gradient(loss, weights)
+        rows = tf.shape(batch["action"])[0]
+        gradient, *statistics = self.replicas.mean(rows, [tape.gradient(loss, weights), *statistics])
         gradient, norm = optimisers.clip_norm(model.ops, gradient, settings.max_grad_norm)
         if settings.check_numerics:
             for name, tensor in (*zip(self.statistics, statistics, strict=False), ("gradient", gradient)):
@@ -75,6 +86,7 @@ class GradientStep:
         columns: see `Gradient`.
         optimiser: of `optimisers.OPTIMISERS`.
         scale: `[weights]` factor of the learning rate for each parameter; None = 1.
+        replicas: see `Gradient`.
     """
 
     def __init__(
@@ -86,9 +98,10 @@ class GradientStep:
         *,
         optimiser: str = "adam",
         scale: np.ndarray | None = None,
+        replicas: Replicas | None = None,
     ):
         tf = model.tf
-        self.model, self.gradient = model, Gradient(model, loss, statistics, columns)
+        self.model, self.gradient = model, Gradient(model, loss, statistics, columns, replicas)
         self.moments = optimisers.Moments(tf, model.weights)
         self.optimise = optimisers.OPTIMISERS[optimiser]
         self.scale = None if scale is None else tf.constant(scale)

@@ -12,6 +12,8 @@ from math import prod
 
 import numpy as np
 
+from schedrl.learning.replicas import ALONE, Replicas
+
 EPSILON = 1e-8
 CLIP = 10.0
 
@@ -28,11 +30,17 @@ class Normaliser:
         self.mean = {name: np.zeros(shape[-1:]) for name, shape in self.shapes.items()}
         self.var = {name: np.ones(shape[-1:]) for name, shape in self.shapes.items()}
 
-    def update(self, batch: Mapping[str, np.ndarray]) -> None:
+    def update(self, batch: Mapping[str, np.ndarray], replicas: Replicas = ALONE) -> None:
         """Merge a batch of observations, leaves `[..., *shape]`; leaves without statistics are ignored.
 
-        Call it between updates only, so that acting and learning see the same numbers.
+        Call it between updates only, so that acting and learning see the same numbers. What all `replicas`
+        have seen is merged, so that all have the same statistics.
         """
+        if self.shapes and replicas.count > 1:
+            own = Normaliser(self.shapes)
+            own.update(batch)
+            self.load_merged(np.concatenate([self.vector()[None], replicas.gather(own.vector())]))
+            return
         if not self.shapes or not all(batch[name].size for name in self.shapes):
             return
         added = {batch[name].size // prod(shape) for name, shape in self.shapes.items()}

@@ -21,6 +21,7 @@ from schedrl.learning.actor_critic import MASK, ActorCritic
 from schedrl.learning.checkpoint import atomic_write
 from schedrl.learning.episodes import EpisodeCollector
 from schedrl.learning.gradient_step import GradientStep
+from schedrl.learning.replicas import ALONE
 from schedrl.learning.returns import returns_to_go
 from schedrl.learning.run_folder import Run
 from schedrl.learning.settings import ActorCriticSettings, LearningSettings
@@ -40,19 +41,21 @@ STREAM = 7
 def pretrain(model: ActorCritic, env: VectorEnv, settings: LearningSettings, run: Run) -> None:
     """Imitate `settings.pretrain`, if it names a heuristic and the run starts afresh; tell `run` about it.
 
-    Writes `pretraining.csv` into the run's folder. The environment must be reset afterwards.
+    Writes `pretraining.csv` into the run's folder. The environment must be reset afterwards. Of several
+    replicas the chief imitates, and the others start with its weights (`Run.restore`).
 
     Raises:
         UserError: the environment shows heuristics nothing, or the heuristic breaks its rules of play.
     """
-    if settings.pretrain is None or run.resume:
+    if settings.pretrain is None or run.resume or run.replicas.index > 0:
         return
     teacher = _teacher(settings.pretrain, env)
     seeds = np.random.SeedSequence(run.seed, spawn_key=(STREAM,))
     run.say(f"imitating {settings.pretrain}: playing {settings.pretrain_episodes} episodes")
     seed = int(seeds.generate_state(1)[0] % 2**31)
     train, validation = _demonstrations(teacher, env.unwrapped, settings, seed)
-    model.update_normaliser(train["obs"])
+    model.normaliser.update(train["obs"])
+    model.refresh()
     best, rows = _fit(model, settings, (train, validation), np.random.default_rng(seeds), run)
     run.say(f"imitates {settings.pretrain} in {best:.1%} of the held-out decisions")
     if run.folder is not None:
@@ -120,7 +123,7 @@ def _fit(
         cross_entropy = losses.policy_gradient(log_probs, batch["action"], 1.0)
         return cross_entropy + critic * losses.value_loss(predicted, batch["target"]), (cross_entropy,)
 
-    step = GradientStep(model, loss, ("cross_entropy",), ("target",))
+    step = GradientStep(model, loss, ("cross_entropy",), ("target",), replicas=ALONE)
     best, kept = -1.0, model.weights.numpy()
     rows: list[tuple[float, ...]] = []
     for epoch in range(1, settings.pretrain_epochs + 1):

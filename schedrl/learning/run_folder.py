@@ -5,7 +5,7 @@ models/ppo_deeprm/
     metrics.csv           one row per update
     tensorboard/          the same for TensorBoard
     reward_history.npy    one value per finished episode; slowdown_history.npy likewise
-    checkpoints/          everything that `--resume` needs
+    checkpoints/          everything that `--resume` needs (see `shards`)
     validation.csv        means on validation workloads at each look, where weights are chosen by them
     policy.npz            weights and normaliser, read with NumPy alone
     saved_model/          TensorFlow SavedModel with named signatures
@@ -26,17 +26,16 @@ from typing import Any
 
 import numpy as np
 
+from schedrl.learning import shards
 from schedrl.learning.budget import Budget
 from schedrl.learning.checkpoint import (
     FORMAT_VERSION,
     atomic_write,
     check_shapes,
-    flatten_state,
     load_arrays,
-    save_arrays,
-    unflatten_state,
 )
 from schedrl.learning.logger import Logger, Record
+from schedrl.learning.replicas import ALONE, Replicas
 from schedrl.learning.selection import GREEDY, Selection
 from schedrl.settings import UserError
 
@@ -64,6 +63,8 @@ class Run:
         say: called with a line of text where something else than an update is going on.
         tensorboard: write TensorBoard events.
         selection: chooses the weights that are kept; None keeps the last.
+        replicas: that train together. Each has a `Run` with a seed of its own; the chief's (index 0) writes
+            the folder, which all can read.
     """
 
     def __init__(
@@ -80,18 +81,20 @@ class Run:
         say: Callable[[str], None] | None = None,
         tensorboard: bool = True,
         selection: Selection | None = None,
+        replicas: Replicas = ALONE,
     ):
         self.say = say or (lambda text: None)
         self.budget, self.seed, self.resume = budget, seed, resume
         self.folder = None if folder is None else Path(folder)
         self.checkpoint_every, self.selection = checkpoint_every, selection
-        self.stop_requested = False
+        self.replicas, self.is_chief = replicas, replicas.index == 0
+        self.stop_requested = self.stopped = False
         self.model: Any = None
         self._last_checkpoint: int | None = None
         self._seconds_before, self._started = 0.0, time.perf_counter()
-        if self.folder is not None:
+        if self.folder is not None and self.is_chief:
             self._open_folder(self.folder, settings or {}, overwrite)
-        self.logger = Logger(self.folder, callback, tensorboard)
+        self.logger = Logger(self.folder if self.is_chief else None, callback, tensorboard)
 
     def _open_folder(self, folder: Path, settings: Mapping[str, Any], overwrite: bool) -> None:
         old = newest_checkpoint(folder)
@@ -123,8 +126,13 @@ class Run:
 
     @property
     def done(self) -> bool:
-        """Whether the loop should end: the budget is spent or a stop was asked for."""
-        return self.stop_requested or self.budget.done
+        """Whether the loop should end: the budget is spent or any replica was asked to stop.
+
+        To be asked once for each update: here all replicas decide alike.
+        """
+        if self.replicas.any(self.stop_requested):
+            self.stop_requested = self.stopped = True
+        return self.stopped or self.budget.done
 
     @property
     def seconds(self) -> float:
@@ -139,11 +147,14 @@ class Run:
     # -- saving ----------------------------------------------------------------------------------------------
 
     def restore(self, **parts: Any) -> None:
-        """When resuming, load the newest checkpoint into `parts` (objects with `load_state`)."""
+        """When resuming, load the newest checkpoint into `parts` (objects with `load_state`).
+
+        Otherwise give all replicas the chief's `model`.
+        """
         if not self.resume or self.folder is None:
+            self.replicas.start_alike(parts["model"])
             return
-        arrays, header = load_arrays(newest_checkpoint(self.folder) or self.folder, kind="checkpoint")
-        state = unflatten_state(arrays, header["plain"])
+        state, seconds = shards.load(self.folder, self.replicas)
         for name, part in parts.items():
             part.load_state(state[name])
         self.budget.load_state(state["budget"])
@@ -151,7 +162,7 @@ class Run:
         if self.selection is not None and "selection" in state:
             self.selection.load_state(state["selection"])
         self._last_checkpoint = self.budget.decisions
-        self._seconds_before, self._started = header["seconds"], time.perf_counter()
+        self._seconds_before, self._started = seconds, time.perf_counter()
 
     def checkpoint(self, **parts: Any) -> None:
         """Look at the model among `parts` and save them (objects with `state`), each where it is due."""
@@ -168,17 +179,13 @@ class Run:
         states |= {"budget": self.budget.state(), "logger": self.logger.state()}
         if self.selection is not None:
             states["selection"] = self.selection.state()
-        arrays, plain = flatten_state(states)
-        path = self.folder / "checkpoints" / f"step_{self.budget.decisions:012d}.npz"
-        save_arrays(path, arrays, {"kind": "checkpoint", "plain": plain, "seconds": self.seconds})
+        shards.save(self.folder, self.budget.decisions, states, self.seconds, self.replicas)
         self._last_checkpoint = self.budget.decisions
-        for old in _checkpoints(self.folder)[:-2]:
-            old.unlink(missing_ok=True)
 
     def log(
         self, decisions: int, seconds: float, episodes: Mapping[str, np.ndarray], **metrics: float
     ) -> Record:
-        """Spend the budget, write one record and return it.
+        """Spend the budget, write one record and return it; it is of all replicas.
 
         Args:
             decisions: taken in this update.
@@ -186,6 +193,7 @@ class Run:
             episodes: of those that ended: return `r`, `slowdown`.
             metrics: the algorithm's own numbers.
         """
+        decisions, metrics, episodes = self.replicas.joined(decisions, metrics, episodes)
         self.budget.spend(decisions, len(episodes.get("r", ())))
         record = {
             "decisions": float(self.budget.decisions),
@@ -211,7 +219,7 @@ class Run:
         if self.selection is not None:
             # The checkpoint has the last weights, the policy the best; who was asked to stop stops now.
             self.selection.conclude(model, self.budget.decisions, look=not self.stop_requested)
-        if self.folder is not None:
+        if self.folder is not None and self.is_chief:
             about = {"decisions": self.budget.decisions, "seed": self.seed, "play": self.play}
             model.save_policy(self.folder / "policy.npz", **about)
             if export:
@@ -279,13 +287,8 @@ def clear(folder: Path) -> None:
 
 def newest_checkpoint(folder: Path) -> Path | None:
     """Return the newest complete checkpoint of a run folder, if there is one."""
-    found = _checkpoints(Path(folder))
+    found = shards.committed(Path(folder))
     return found[-1] if found else None
-
-
-def _checkpoints(folder: Path) -> list[Path]:
-    # Half-written files are named .*.tmp and so never match.
-    return sorted((folder / "checkpoints").glob("step_*.npz"))
 
 
 def _mean(episodes: Mapping[str, np.ndarray], key: str) -> float:

@@ -69,8 +69,8 @@ GONE = {
 }
 """Flags of the original without a counterpart -> what to do instead."""
 
-SHORT = {"trace": "trace_file"}
-"""Short names of our own."""
+SHORT = {"trace": "trace_file", "CLUSTER_SPEC": "cluster_spec", "TASK_INDEX": "task_index"}
+"""Other names of our own."""
 
 ALIASES = LIBRARIES | LEGACY | SHORT
 
