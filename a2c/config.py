@@ -11,6 +11,7 @@ class A2CSettings(OneStepSettings):
     """Advantage actor-critic (Mnih et al., 2016, without the asynchrony)."""
 
     actions: ClassVar[tuple[str, ...]] = ("discrete", "continuous", "mixed")
+    divided: ClassVar[tuple[str, ...]] = ("num_envs",)
 
 
 PRESETS: dict[str, dict[str, Any]] = {"cluster": {"normalise_observations": True}}

@@ -11,6 +11,7 @@ class DDPGSettings(LearningSettings):
     """Deep deterministic policy gradient (Lillicrap et al., 2016); discrete choices by Gumbel-softmax."""
 
     actions: ClassVar[tuple[str, ...]] = ("discrete", "continuous", "mixed")
+    divided: ClassVar[tuple[str, ...]] = ("num_envs", "batch_size", "replay_size", "learning_starts")
 
     learning_rate: float = 1e-3
     """The actor's step size at the start. Slower than the critics': an actor that runs ahead of them settles

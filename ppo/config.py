@@ -11,6 +11,7 @@ class PPOSettings(ActorCriticSettings):
     """Proximal policy optimisation (Schulman et al., 2017)."""
 
     actions: ClassVar[tuple[str, ...]] = ("discrete", "continuous", "mixed")
+    divided: ClassVar[tuple[str, ...]] = ("num_envs", "batch_size")
 
     num_epochs: int = 10
     """Passes over each rollout."""

@@ -156,6 +156,7 @@ def open_run(plan: Plan, budget: Budget, say: Callable[[str], None] | None = Non
         settings=plan.described,
         resume=plan.launch.resume,
         say=say,
+        checkpoint_every=plan.launch.checkpoint_every,
         selection=selection_of(plan, say or (lambda text: None)),
         # Nothing that could be resumed is there (`plan` has looked): at most what a killed start left.
         overwrite=fresh and plan.folder is not None and (plan.folder / "run.json").exists(),

@@ -89,7 +89,9 @@ def read_plan(argv: Iterable[str] | None) -> Plan:
         _shrink(args, classes[2])
     resolved = resolve(classes, args, guest=guest)
     launch = resolved[LaunchSettings].replace(algo=algo, env=env)
-    _refuse_what_is_not_here_yet(launch)
+    if launch.mode == "distributed":
+        cluster_of(launch, os.environ)
+    _refuse_resumed_debugging(launch)
     folder, notes = _folder(launch)
     if launch.resume:
         assert folder is not None
@@ -98,6 +100,12 @@ def read_plan(argv: Iterable[str] | None) -> Plan:
     else:
         chosen = (launch, *_own_choices(resolved, classes))
         refuse_teacher(*chosen[1:])
+    if launch.mode == "distributed":
+        from schedrl.launch.distributed.shares import refuse_unfit  # NumPy takes a moment
+
+        plan = Plan(*chosen, folder, notes)
+        refuse_unfit(plan, cluster_of(launch, os.environ))
+        return plan
     count, reason = workers.chosen(*chosen)
     launch = chosen[0].replace(num_workers=count)
     return Plan(launch, *chosen[1:], folder, (*notes, f"num_workers {count}: {reason}"))
@@ -127,10 +135,7 @@ def _names_in(model_dir: str) -> dict[str, str]:
         return {}
 
 
-def _refuse_what_is_not_here_yet(launch: LaunchSettings) -> None:
-    if launch.mode == "distributed":
-        cluster_of(launch, os.environ)
-        raise UserError("--mode distributed comes in a later version; --mode local trains in one process")
+def _refuse_resumed_debugging(launch: LaunchSettings) -> None:
     if launch.mode == "debug" and launch.resume:
         raise UserError("--mode debug starts afresh; leave out --resume, or use --mode local")
 

@@ -15,6 +15,7 @@ import numpy as np
 
 EPISODE_KEYS = ("r", "l", "slowdown")
 Columns = Mapping[str, np.ndarray]
+Metrics = Mapping[str, float]
 
 
 class Replicas:
@@ -55,9 +56,7 @@ class Replicas:
         """Return the rows `[n, k]` of all replicas after one another; n may differ."""
         return rows
 
-    def joined(
-        self, decisions: int, metrics: Mapping[str, float], episodes: Columns
-    ) -> tuple[int, Mapping[str, float], Columns]:
+    def joined(self, decisions: int, metrics: Metrics, episodes: Columns) -> tuple[int, Metrics, Columns]:
         """Return the decisions of all, the mean of each metric, and all episodes that ended."""
         return decisions, metrics, episodes
 
@@ -109,6 +108,8 @@ class MirroredReplicas(Replicas):
     def gather(self, vector: np.ndarray) -> np.ndarray:
         """Return the float64 vectors `[n]` of all replicas, `[replicas, n]`; n is the same for all."""
         table = np.zeros((self.count, len(vector)))
+        if not table.size:  # TensorFlow 2.21 ends in a segmentation fault where nothing is to be summed
+            return table
         table[self.index] = vector
         return self._reduce(table.ravel()).numpy().reshape(table.shape)
 
@@ -129,24 +130,22 @@ class MirroredReplicas(Replicas):
         tables = self.gather(padded.ravel()).reshape(self.count, *padded.shape)
         return np.concatenate([table[:size] for table, size in zip(tables, sizes, strict=True)])
 
-    def joined(
-        self, decisions: int, metrics: Mapping[str, float], episodes: Columns
-    ) -> tuple[int, Mapping[str, float], Columns]:
+    def joined(self, decisions: int, metrics: Metrics, episodes: Columns) -> tuple[int, Metrics, Columns]:
         """Return the decisions of all, the mean of each metric, and all episodes that ended."""
         there = [key in episodes for key in EPISODE_KEYS]
         table = self.gather(np.array([decisions, *there, *metrics.values()], np.float64))
-        known = table[:, 1 : 1 + len(there)].any(axis=0)
+        known = table[:, 1 : 1 + len(there)].sum(axis=0) > 0
         means = dict(zip(metrics, table[:, 1 + len(there) :].mean(axis=0).tolist(), strict=True))
         size = len(episodes["r"]) if "r" in episodes else 0
         columns = [episodes.get(key, np.full(size, np.nan)) for key in EPISODE_KEYS]
-        rows = self.concatenated(np.stack(columns, axis=1)) if known.any() else np.zeros((0, len(there)))
+        rows = self.concatenated(np.stack(columns, axis=1))
         ended = {key: rows[:, i] for i, key in enumerate(EPISODE_KEYS) if known[i]}
         return int(table[:, 0].sum()), means, ended
 
     def start_alike(self, model: Any) -> None:
         """Give all replicas the chief's `model` (an object with `state` and `load_state`)."""
         state, file = model.state(), io.BytesIO()
-        arrays = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
+        arrays: dict[str, Any] = {k: value for k, value in state.items() if isinstance(value, np.ndarray)}
         np.savez(file, **arrays)
         own = np.frombuffer(file.getvalue() if self.index == 0 else b"", np.uint8)
         content = self.concatenated(own.astype(np.float64)[:, None]).astype(np.uint8)

@@ -193,7 +193,7 @@ class Run:
             episodes: of those that ended: return `r`, `slowdown`.
             metrics: the algorithm's own numbers.
         """
-        decisions, metrics, episodes = self.replicas.joined(decisions, metrics, episodes)
+        decisions, means, episodes = self.replicas.joined(decisions, metrics, episodes)
         self.budget.spend(decisions, len(episodes.get("r", ())))
         record = {
             "decisions": float(self.budget.decisions),
@@ -203,7 +203,7 @@ class Run:
             "episode_return": _mean(episodes, "r"),
             "slowdown": _mean(episodes, "slowdown"),
             "episode_length": _mean(episodes, "l"),
-            **{name: float(value) for name, value in metrics.items()},
+            **{name: float(value) for name, value in means.items()},
         }
         self.logger.log(record, episodes)
         return record

@@ -22,6 +22,8 @@ class LearningSettings(Settings):
     """Kinds of action space the algorithm can act in: discrete, continuous, mixed."""
     critic: ClassVar[bool] = True
     """Whether the algorithm learns values."""
+    divided: ClassVar[tuple[str, ...]] = ()
+    """Settings that count for all workers of a distributed run together; empty: it was not made for one."""
 
     total_steps: int | None = 2_000_000
     """Budget in decisions (one step of one environment, forced ones included); none = no such limit."""

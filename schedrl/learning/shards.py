@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from schedrl.learning.checkpoint import flatten_state, load_arrays, save_arrays, unflatten_state
 from schedrl.learning.replicas import Replicas
 from schedrl.settings import UserError
@@ -66,7 +68,7 @@ def load(folder: Path, replicas: Replicas) -> tuple[dict[str, dict[str, Any]], f
     steps = committed(folder)
     newest = number_of(steps[-1]) if steps and replicas.index == 0 else -1
     # The chief's word counts: a file system of several hosts may show each something else for a while.
-    number = int(replicas.gather([newest])[0, 0])
+    number = int(replicas.gather(np.array([newest]))[0, 0])
     arrays, header = load_arrays(part_of(folder, number, replicas.index), kind="checkpoint")
     saved_by = header.get("workers", 1)
     if saved_by != replicas.count:
@@ -93,8 +95,8 @@ def _not_saved(path: Path, failure: OSError | None) -> UserError:
     if failure is None:
         return OthersFailed(f"another worker could not save its part of {path.parent}")
     return UserError(
-        f"can't save {path} ({failure.strerror}); the checkpoint before it is whole: make room, then continue "
-        "with --resume"
+        f"can't save {path} ({failure.strerror}); the checkpoint before it is whole: free the "
+        "disk, then continue with --resume"
     )
 
 

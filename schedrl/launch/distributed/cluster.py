@@ -59,9 +59,7 @@ def cluster_of(launch: LaunchSettings, environ: Mapping[str, str]) -> Cluster:
     found = _of_tf_config(text) if text else None
     if named and found and named != found:
         ours, theirs = (f"worker {c.own[0]} of {', '.join(c.addresses)}" for c in (named, found))
-        raise UserError(
-            f"--cluster_spec says {ours}, TF_CONFIG says {theirs}; unset TF_CONFIG or leave out --cluster_spec"
-        )
+        raise UserError(f"--cluster_spec says {ours}, TF_CONFIG says {theirs}; leave one out")
     cluster = named or found
     if cluster is None:
         raise UserError(
@@ -94,7 +92,7 @@ def _of_tf_config(text: str) -> Cluster:
             raise UserError(f"TF_CONFIG's cluster has {kind!r}: {why}; name {' and '.join(TASKS)} only")
         if not isinstance(cluster[kind], list):
             raise UserError(f"TF_CONFIG's {kind} is {cluster[kind]!r}; it must be a list of host:port")
-    kind, index = task.get("type"), task.get("index")
+    kind, index = str(task.get("type")), task.get("index", "missing")
     if kind not in TASKS or kind not in cluster:
         raise UserError(
             f"TF_CONFIG's task is of type {kind!r}, its cluster has {', '.join(cluster) or 'nobody'}; name "
