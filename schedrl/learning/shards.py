@@ -53,9 +53,9 @@ def save(
         for old in committed(folder)[:-KEPT]:
             old.unlink(missing_ok=True)
         return
-    kept = {part_of(folder, number_of(step), replicas.index) for step in committed(folder)} | {path}
+    kept = {part_of(folder, number_of(step), replicas.index) for step in committed(folder)[-KEPT:]}
     for old in path.parent.glob(f"worker_{replicas.index}_of_*.npz"):
-        if old not in kept:
+        if old not in kept and old != path:
             old.unlink(missing_ok=True)
 
 

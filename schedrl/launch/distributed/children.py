@@ -23,6 +23,9 @@ QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GRPC_VERBOSITY": "NONE"}
 """TensorFlow's own lines about a lost worker are many; the supervisor says it in one. Set 0 to see them."""
 
 
+COMMAND = (sys.executable, "-m", "schedrl.launch.distributed.worker")
+
+
 class Child:
     """One worker process.
 
@@ -40,7 +43,7 @@ class Child:
         os.set_blocking(self._read, False)
         self._heard = b""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "schedrl.launch.distributed.worker"],
+            COMMAND,
             stdin=subprocess.PIPE,
             env={**QUIET, **os.environ, **own},
             pass_fds=[write],

@@ -1,0 +1,333 @@
+"""What supervisors do about workers that fail: on one host, and on several that share a folder."""
+
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from schedrl.launch.distributed import children, generations, meeting, supervisor
+from schedrl.launch.distributed.cluster import Cluster, cluster_of
+from schedrl.launch.distributed.supervisor import Supervisor
+from schedrl.launch.plan import read_plan
+from schedrl.settings import UserError
+
+PARTS = Path(__file__).parent / "acting_worker.py"
+
+
+@pytest.fixture(autouse=True)
+def acted(monkeypatch):
+    monkeypatch.setattr(children, "COMMAND", (sys.executable, str(PARTS)))
+    monkeypatch.setattr(supervisor, "SETTLE", 1.0)
+    monkeypatch.delenv("TF_CONFIG", raising=False)
+
+
+class Host:
+    """One supervisor in a thread, as `launcher.py --mode distributed` on one host would run it."""
+
+    def __init__(self, folder, *arguments):
+        self.said, self.end, self.error = [], None, None
+        line = ["--mode", "distributed", "--model_dir", str(folder), *map(str, arguments)]
+        plan = read_plan(line)
+        self.interrupts = SimpleNamespace(exit_code=0)
+        progress = SimpleNamespace(say=self.said.append)
+        self._supervisor = Supervisor(plan, cluster_of(plan.launch, {}), progress, self.interrupts)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self):
+        try:
+            self.end = self._supervisor.live()
+        except Exception as error:
+            self.error = error
+
+    def start(self):
+        self._thread.start()
+        return self
+
+    def wait(self):
+        self._thread.join(60)
+        assert not self._thread.is_alive(), self.said
+        return self
+
+
+def prepare(folder, parts):
+    folder.mkdir(exist_ok=True)
+    (folder / "parts.json").write_text(json.dumps(parts))
+    return folder
+
+
+def spawned(tmp_path, parts, *arguments):
+    return Host(prepare(tmp_path / "run", parts), "--spawn", 2, *arguments).start().wait()
+
+
+def no_process_left(folder):
+    for path in folder.glob("started_*"):
+        pid = int(path.read_text().split()[0])
+        with pytest.raises(ProcessLookupError):  # neither running nor a zombie
+            os.kill(pid, 0)
+    return len(list(folder.glob("started_*")))
+
+
+def test_all_done_ends_at_once(tmp_path):
+    host = spawned(tmp_path, {})
+    assert host.end is supervisor.ALL_DONE
+    assert host.said == []
+    assert no_process_left(tmp_path / "run") == 2
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ({"0": "lost", "1": "killed"}, "worker 1 was killed by SIGKILL"),
+        ({"0": "killed", "1": "lost"}, "worker 0 was killed by SIGKILL"),
+        ({"0": "lost", "1": "rests"}, "worker 1 does not answer any more"),
+        ({"0": "broken", "1": "rests"}, "worker 0 ended with exit code 1"),
+        ({"0": "lost", "1": "lost"}, "worker 0: lost contact with another worker"),
+    ],
+)
+def test_a_failure_restarts_all_with_the_reason(parts, reason, tmp_path):
+    host = spawned(tmp_path, {"1": parts})
+    assert host.end is supervisor.ALL_DONE
+    assert host.said == [f"{reason}; all workers go on from the beginning (restart 1 of 3)"]
+    assert no_process_left(tmp_path / "run") == 4
+
+
+def test_a_restart_takes_fresh_ports(tmp_path):
+    spawned(tmp_path, {"1": {"1": "killed", "0": "lost"}})
+    configs = [
+        json.loads((tmp_path / "run" / f"started_{g}_0").read_text().partition(" ")[2]) for g in (1, 2)
+    ]
+    first, second = (set(config["cluster"]["worker"]) for config in configs)
+    assert not first & second
+    assert configs[0]["task"] == {"type": "worker", "index": 0}
+
+
+def test_restarts_are_limited(tmp_path):
+    parts = {str(generation): {"1": "killed", "0": "lost"} for generation in range(1, 9)}
+    host = spawned(tmp_path, parts, "--max_restarts", 2)
+    assert host.end.kind == generations.FINAL
+    assert host.end.reason == "worker 1 was killed by SIGKILL; given up after 2 restarts"
+    assert no_process_left(tmp_path / "run") == 6
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ({"0": "full disk", "1": "others' disk"}, "worker 0: can't save x"),
+        ({"0": "others' disk", "1": "full disk"}, "worker 1: can't save x"),
+        ({"0": "no number", "1": "rests"}, "worker 0: not a number"),
+    ],
+)
+def test_what_would_fail_again_is_not_repeated(parts, reason, tmp_path):
+    host = spawned(tmp_path, {"1": parts})
+    assert host.end.kind == generations.FINAL
+    assert host.end.reason.startswith(reason)
+    assert no_process_left(tmp_path / "run") == 2
+
+
+def test_a_worker_that_never_comes_up_is_replaced(tmp_path):
+    host = spawned(tmp_path, {"1": {"1": "never up"}}, "--start_timeout", 2)
+    assert host.end is supervisor.ALL_DONE
+    assert "have not found each other within 2 s" in host.said[0]
+    assert no_process_left(tmp_path / "run") == 4
+
+
+def test_a_worker_that_was_asked_to_stop_stops_all(tmp_path):
+    host = spawned(tmp_path, {"1": {"0": "asked", "1": "asked"}})
+    assert host.end.kind == generations.STOPPED
+
+
+@pytest.mark.parametrize("part", ["rests", "never up"])
+def test_the_supervisors_own_signal_is_passed_on(part, tmp_path):
+    folder = prepare(tmp_path / "run", {"1": {"0": part, "1": part}})
+    host = Host(folder, "--spawn", 2).start()
+    while len(list(folder.glob("started_*"))) < 2:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    host.interrupts.exit_code = 42
+    assert host.wait().end.kind == generations.STOPPED
+    assert no_process_left(folder) == 2
+
+
+def test_workers_end_with_a_supervisor_that_is_killed(tmp_path, root):
+    import subprocess
+
+    folder = prepare(tmp_path / "run", {"1": {"0": "watchful", "1": "watchful"}})
+    code = (
+        "import sys, launcher; from schedrl.launch.distributed import children\n"
+        f"children.COMMAND = (sys.executable, {str(PARTS)!r})\n"
+        "launcher.main(sys.argv[1:])"
+    )
+    line = ["--mode", "distributed", "--spawn", "2", "--model_dir", str(folder)]
+    host = subprocess.Popen([sys.executable, "-c", code, *line], cwd=root, stdout=subprocess.DEVNULL)
+    try:
+        wait_for(lambda: len(list(folder.glob("started_*"))) == 2)
+    finally:
+        host.send_signal(signal.SIGKILL)
+        host.wait()
+    wait_for(lambda: not any(alive(path) for path in folder.glob("started_*")))
+
+
+def wait_for(condition, seconds=60):
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def alive(path):
+    """Tell whether the process named in a file runs; a zombie (its new parent reaps it late) does not."""
+    try:
+        return (
+            Path(f"/proc/{path.read_text().split()[0]}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        )
+    except OSError:
+        return False
+
+
+# -- several hosts -------------------------------------------------------------------------------------------
+
+
+def two_hosts(tmp_path, parts, *arguments, other_folder=None, other=()):
+    folder = prepare(tmp_path / "run", parts)
+    spec = ",".join(f"127.0.0.1:{port}" for port in meeting.free_ports(2))
+    line = ["--cluster_spec", spec, *arguments]
+    first = Host(folder, *line, "--task_index", 0)
+    return first, Host(other_folder or folder, *line, "--task_index", 1, *other)
+
+
+def test_hosts_restart_together_under_a_new_generation(tmp_path):
+    hosts = two_hosts(tmp_path, {"1": {"0": "lost", "1": "killed"}})
+    for host in hosts:
+        host.start()
+    for host in hosts:
+        assert host.wait().end is supervisor.ALL_DONE
+        assert host.said == [
+            "worker 1 was killed by SIGKILL; all workers go on from the beginning (restart 1 of 3)"
+        ]
+    assert no_process_left(tmp_path / "run") == 4
+
+
+def test_a_frozen_worker_on_another_host_is_ended(tmp_path):
+    hosts = two_hosts(tmp_path, {"1": {"0": "lost", "1": "rests"}})
+    for host in hosts:
+        host.start()
+    for host in hosts:
+        assert host.wait().end is supervisor.ALL_DONE
+    assert no_process_left(tmp_path / "run") == 4
+
+
+def test_a_supervisor_that_is_started_anew_takes_all_to_the_next_generation(tmp_path):
+    first, second = two_hosts(tmp_path, {"1": {"0": "rests"}})
+    folder, cluster = tmp_path / "run", second._supervisor.cluster
+    # What worker 1's supervisor left when its host was lost: an entry of its own.
+    generations.Generation(folder, 1).enter(
+        1, cluster.addresses[1], meeting.digest_of(second._supervisor.plan, cluster)
+    )
+    first.start()
+    wait_for(lambda: (folder / "started_1_0").exists())
+    second.start()
+    for host in (first, second):
+        assert host.wait().end is supervisor.ALL_DONE
+    assert "worker 1 was started anew" in first.said[0]
+    assert (folder / "started_2_1").exists()
+
+
+def test_one_host_that_is_asked_to_stop_stops_all(tmp_path):
+    hosts = two_hosts(tmp_path, {"1": {"0": "rests", "1": "rests"}})
+    for host in hosts:
+        host.start()
+    wait_for(lambda: len(list((tmp_path / "run").glob("started_*"))) == 2)
+    hosts[1].interrupts.exit_code = 42
+    for host in hosts:
+        assert host.wait().end.kind == generations.STOPPED
+    assert no_process_left(tmp_path / "run") == 2
+
+
+def test_a_missing_host_is_named_after_the_time_out(tmp_path):
+    host, missing = two_hosts(tmp_path, {}, "--start_timeout", 1)
+    host.start().wait()
+    assert host.end.kind == generations.FINAL
+    address = missing._supervisor.cluster.addresses[1]
+    assert host.end.reason.startswith(f"worker 1 at {address} did not come within 1 s")
+    assert no_process_left(tmp_path / "run") == 0
+
+
+def test_a_folder_that_is_not_shared_is_detected(tmp_path):
+    other = prepare(tmp_path / "other", {})
+    hosts = two_hosts(tmp_path, {}, "--start_timeout", 3, other_folder=other)
+    for host in hosts:
+        host.start()
+    errors = [str(host.wait().error) for host in hosts]
+    assert any("--model_dir must be one folder that all hosts share" in error for error in errors)
+    assert not list(tmp_path.glob("*/started_*"))
+
+
+def test_hosts_with_different_settings_are_refused(tmp_path):
+    hosts = two_hosts(tmp_path, {}, "--start_timeout", 1.5, other=("--learning_rate", 0.5))
+    for host in hosts:
+        host.start()
+    errors = [host.wait().error for host in hosts]
+    assert any(isinstance(error, UserError) and "other settings" in str(error) for error in errors)
+
+
+def test_an_address_in_use_is_refused(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        line = ["--cluster_spec", f"{address},127.0.0.1:1", "--task_index", 0]
+        host = Host(prepare(tmp_path / "run", {}), *line).start().wait()
+    assert isinstance(host.error, UserError)
+    assert f"can't listen at {address}" in str(host.error)
+
+
+def test_the_first_reason_counts(tmp_path):
+    generation = generations.Generation(tmp_path, 1)
+    generation.enter(0, "a:1", "x")
+    generation.end(generations.FAILED, "first")
+    generation.end(generations.FINAL, "second")
+    assert generation.ended() == (generations.FAILED, "first")
+    assert generations.next_generation(tmp_path, (0,)).number == 2
+
+
+# -- plans that can't be distributed -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--algo a3c --spawn 2", "asynchronous by definition.*--mode local"),
+        ("--algo ppo --spawn 3", "num_envs is 256, which 3 workers can't divide"),
+        ("--algo pg --spawn 16", "episodes_per_sequence"),
+        ("--algo ppo --spawn 2 --xla True", "--xla"),
+        ("--algo ppo --spawn 2 --profile", "--profile"),
+        ("--algo ppo --spawn 2 --num_workers 2", "num_workers"),
+        ("--algo ppo --cluster_spec a:1,b:1 --task_index 0", "--model_dir"),
+    ],
+)
+def test_refused_plans(line, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=message):
+        read_plan(["--mode", "distributed", *line.split()])
+
+
+def test_shares_divide_totals_and_draw_other_jobs():
+    from schedrl.launch.distributed.shares import share_of
+
+    plan = read_plan(["--mode", "distributed", "--spawn", "2", "--algo", "ddpg"])
+    shares = [share_of(plan, index, 2) for index in range(2)]
+    for name in plan.algorithm.divided:
+        assert getattr(shares[0].algorithm, name) * 2 == getattr(plan.algorithm, name)
+    assert shares[0].launch.seed == plan.launch.seed != shares[1].launch.seed
+    assert share_of(plan, 0, 1) == plan
+
+
+def test_two_workers_meet_on_free_ports_of_this_host(tmp_path):
+    plan = read_plan(["--mode", "distributed", "--spawn", "2", "--model_dir", str(tmp_path / "run")])
+    met = meeting.meet(generations.Generation(tmp_path, 1), Cluster(("", ""), (0, 1)), plan, lambda: False)
+    assert len({entry["address"] for entry in met}) == 2
