@@ -160,7 +160,6 @@ BAD = [
     (["--seed", "-1"], "at least 0"),
     (["--network", "slots", "--representation", "compact"], "representation 'slots'"),
     (["--mode", "distributed"], "--cluster_spec"),
-    (["--mode", "distributed", "--spawn", "2"], "later version"),
     (["--mode", "lokal"], "nearest: local"),
     (["--num_workers", "300"], "only num_envs 256 environments to share"),
     (["--num_workers", "0"], "num_workers is 0"),

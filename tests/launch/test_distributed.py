@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc"),
 ]
 TINY = ["--algo", "a2c", "--num_envs", "8", "--num_steps", "16", "--no_eval", "--normalise_observations"]
-LONG = [*TINY, "--total_steps", "51200", "--checkpoint_every", "1280"]
+LONG = [*TINY, "--total_steps", "10240", "--checkpoint_every", "640"]
 PATIENCE = 240
 """Seconds; only to catch hangs."""
 
