@@ -35,7 +35,8 @@ def save(
     """Write the checkpoint after `number` decisions, and remove old ones.
 
     Raises:
-        UserError: a part could not be written; the checkpoints before are as they were.
+        OSError: this part could not be written; the checkpoints before are as they were.
+        OthersFailed: another one could not.
     """
     arrays, plain = flatten_state(states)
     header = {"kind": "checkpoint", "plain": plain, "seconds": seconds, "workers": replicas.count}
@@ -48,7 +49,7 @@ def save(
             except OSError as error:
                 failure = error
         if not replicas.all(failure is None):
-            raise _not_saved(path, failure)
+            raise failure or OthersFailed(f"another worker could not save its part in {path.parent}")
     if replicas.index == 0:
         for old in committed(folder)[:-KEPT]:
             old.unlink(missing_ok=True)
@@ -91,14 +92,5 @@ def number_of(step: Path) -> int:
     return int(step.stem.rpartition("_")[2])
 
 
-def _not_saved(path: Path, failure: OSError | None) -> UserError:
-    if failure is None:
-        return OthersFailed(f"another worker could not save its part of {path.parent}")
-    return UserError(
-        f"can't save {path} ({failure.strerror}); the checkpoint before it is whole: free the "
-        "disk, then continue with --resume"
-    )
-
-
-class OthersFailed(UserError):
+class OthersFailed(Exception):
     """Another replica failed; it says why."""

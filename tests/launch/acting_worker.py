@@ -41,7 +41,7 @@ elif part == "lost":
     tell(reason="lost contact with another worker", echo=True)
     sys.exit(75)
 elif part == "full disk":
-    tell(reason="can't save x (No space left on device)")
+    tell(reason="can't write to x: No space left on device")
     sys.exit(2)
 elif part == "others' disk":
     tell(reason="another worker could not save", echo=True)

@@ -33,7 +33,15 @@ class Host:
 
     def __init__(self, folder, *arguments):
         self.said, self.end, self.error = [], None, None
-        line = ["--mode", "distributed", "--model_dir", str(folder), *map(str, arguments)]
+        line = [
+            "--mode",
+            "distributed",
+            "--max_restarts",
+            "3",
+            "--model_dir",
+            str(folder),
+            *map(str, arguments),
+        ]
         plan = read_plan(line)
         self.interrupts = SimpleNamespace(exit_code=0)
         progress = SimpleNamespace(say=self.said.append)
@@ -119,8 +127,8 @@ def test_restarts_are_limited(tmp_path):
 @pytest.mark.parametrize(
     ("parts", "reason"),
     [
-        ({"0": "full disk", "1": "others' disk"}, "worker 0: can't save x"),
-        ({"0": "others' disk", "1": "full disk"}, "worker 1: can't save x"),
+        ({"0": "full disk", "1": "others' disk"}, "worker 0: can't write to x"),
+        ({"0": "others' disk", "1": "full disk"}, "worker 1: can't write to x"),
         ({"0": "no number", "1": "rests"}, "worker 0: not a number"),
     ],
 )

@@ -26,7 +26,7 @@ def refuse_unfit(plan: Plan, cluster: Cluster) -> None:
     """Raise `UserError` if a plan can't be carried out by a cluster."""
     launch = plan.launch
     refuse_undivided(launch, type(plan.algorithm))
-    if launch.num_workers > 1:
+    if (launch.num_workers or 1) > 1:
         raise UserError(f"--num_workers is {launch.num_workers}, but the cluster says how many; leave it out")
     if not cluster.spawned and launch.model_dir is None:
         raise UserError("--mode distributed over hosts needs --model_dir: a folder that all of them share")

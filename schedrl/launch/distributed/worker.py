@@ -8,7 +8,6 @@ SIGINT is the supervisor's to handle.
 from __future__ import annotations
 
 import ctypes
-import errno
 import json
 import os
 import signal
@@ -22,6 +21,7 @@ from typing import Any
 from schedrl import registry
 from schedrl.launch.distributed.children import DONE, LOST, NUMERICS, PREEMPTED, REFUSED
 from schedrl.launch.distributed.shares import share_of
+from schedrl.launch.failures import FULL
 from schedrl.launch.local import make_env, require_learning, undone_if_refused
 from schedrl.launch.plan import Plan
 from schedrl.launch.progress import Progress, make_progress
@@ -34,8 +34,6 @@ from schedrl.learning.rollout import NumericsError
 from schedrl.learning.run_folder import Run, newest_checkpoint
 from schedrl.learning.shards import OthersFailed
 from schedrl.settings import UserError
-
-DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 
 
 class LostContact(Exception):
@@ -53,13 +51,14 @@ def main() -> int:
     except NumericsError as error:
         tell(reason=f"not a number: {error}")
         return NUMERICS
-    except UserError as error:
+    except (UserError, OthersFailed) as error:
         tell(reason=str(error), echo=isinstance(error, OthersFailed))
         return REFUSED
     except OSError as error:
-        if error.errno not in DISK:
+        if error.errno not in FULL:
             raise
-        tell(reason=f"can't write {error.filename or 'the run folder'} ({error.strerror})")
+        where = orders["folder"]
+        tell(reason=f"can't write to {where}: {error.strerror}; no half-written file is left. Make room")
         return REFUSED
     except Exception as error:
         if (lost := lost_contact(error)) is None:
