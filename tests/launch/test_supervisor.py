@@ -24,7 +24,6 @@ PARTS = Path(__file__).parent / "acting_worker.py"
 @pytest.fixture(autouse=True)
 def acted(monkeypatch):
     monkeypatch.setattr(children, "COMMAND", (sys.executable, str(PARTS)))
-    monkeypatch.setattr(supervisor, "SETTLE", 1.0)
     monkeypatch.delenv("TF_CONFIG", raising=False)
 
 

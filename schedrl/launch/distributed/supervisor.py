@@ -27,7 +27,7 @@ from schedrl.learning.run_folder import newest_checkpoint
 from schedrl.learning.shards import number_of
 
 LOOK = 0.1  # seconds
-SETTLE = 3.0
+SETTLE = 5.0
 """Seconds to find the cause after a worker said that it had lost another."""
 GRACE = 120.0
 """Seconds that workers have to finish an update and save, once asked to stop."""
