@@ -39,6 +39,7 @@ BENCHMARKS = {
         False,
     ),
     "placement": ("PlacementBenchmark", "what is learned on many machines, against the best rules", False),
+    "other_clusters": ("OtherClustersBenchmark", "one policy on clusters of other sizes and loads", False),
     "wait_trap": ("WaitTrapBenchmark", "how often a greedy policy waits for ever, by its settings", False),
     "backfilling": (
         "BackfillingBenchmark",

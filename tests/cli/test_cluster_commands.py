@@ -53,6 +53,23 @@ def test_a_comparison_on_a_cluster(compared):
     assert {row["sequence"] for row in jobs} == set(map(str, range(12)))
 
 
+@pytest.mark.slow
+def test_all_algorithms_with_two_seeds(quick, tmp_path):
+    words = "--env simple_cluster --preset cluster --seeds 0,1 --num_jobs 30 --use_tf_function False"
+    words += " --num_envs 16 --total_steps 1024 --validation_sequences 4 --num_eval_episodes 12"
+    words += " --compare.num_jobs 1 --ppo.batch_size 512 --ddpg.replay_size 512 --ddpg.learning_starts 100"
+    assert compare_algorithms.main([*words.split(), "--output_dir", str(tmp_path)]) == 0
+    rows = list(csv.DictReader((tmp_path / "comparison_report.csv").open(encoding="utf-8")))
+    learned = {row["policy"] for row in rows if "seed" in row["policy"]}
+    assert learned == {
+        f"{algo} seed {seed} ({mode})"
+        for algo in ("a2c", "a3c", "ddpg", "pg", "ppo")
+        for seed in (0, 1)
+        for mode in ("greedy", "sampled")
+    }
+    assert all(int(row["nb_jobs"]) == 12 * 30 for row in rows)
+
+
 def test_a_trained_model_is_evaluated(compared, tmp_path, capsys):
     words = f"--model_dir {compared / 'ppo/seed_0'} --num_eval_episodes 12 --output_dir {tmp_path}"
     assert slow_down_cdf.main([*words.split(), "--baselines", "fifo,sjf+best_fit"]) == 0

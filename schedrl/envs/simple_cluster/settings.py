@@ -223,6 +223,14 @@ class SimpleClusterSettings(HoldsWorkload):
 
 PRESETS: dict[str, dict[str, Any]] = {
     "cluster": {"action": "job_machine"},  # and each algorithm's own settings for it
+    # One policy for clusters of several sizes: as many jobs as keep the largest one busy for a while.
+    "cluster-sizes": {
+        "num_servers": 20,
+        "train_servers": (5, 10, 20),
+        "load": 1.2,
+        "train_loads": (0.7, 0.9, 1.2),
+        "num_jobs": 800,
+    },
     # The kinds of jobs of docs/choosing.md; each trains and measures on its own jobs.
     "cluster-steady": {"termination": "continuing"},
     "cluster-bursty": {"workload": "bursty", "workload_settings": {"burst_gaps": 20.0}},
