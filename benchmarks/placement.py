@@ -56,6 +56,8 @@ class PlacementBenchmark(Settings):
     continuing: bool = False
     """Judge in steady state instead: sequences of 500 jobs cut off with their last arrival, of which those of
     the middle count; nothing need pass."""
+    wait_limits: tuple[float, ...] = ()
+    """Show each policy also under these values of wait_limit [s], as it is, not trained for them."""
     flags: str = ""
     """More flags for the launcher, as one text."""
     out: str = "results/placement"
@@ -122,9 +124,20 @@ def measure(
         modes=MODES,
     )
     best = next(name for name in rules if name != HOLD)
-    rows = [_rule_row(jobs, entry) for entry in replay.entries if not entry.learned]
+    rows = [_plain_row(jobs, entry.label, entry) for entry in replay.entries if not entry.learned]
     for name, policy in policies.items():
         rows.append(_row(jobs, name, policy.play, replay, best, settings.continuing))
+    for limit in settings.wait_limits:
+        for name, policy in policies.items():
+            limited = evaluate(
+                {name: policy},
+                options.replace(wait_limit=limit),
+                num_sequences=settings.num_sequences,
+                seed=settings.eval_seed,
+                rules=(),
+                modes=[policy.play],
+            )
+            rows.append(_plain_row(jobs, f"{name}, wait_limit {limit:g}", limited.entries[0]))
     return rows
 
 
@@ -145,8 +158,8 @@ def _rules(jobs: str, options: Any, settings: PlacementBenchmark) -> dict[str, A
     return found | {HOLD: Hold(*found[HOLD])}
 
 
-def _rule_row(jobs: str, entry: Any) -> dict[str, Any]:
-    return {"jobs": jobs, "policy": entry.label, "passes": None} | _numbers(entry)
+def _plain_row(jobs: str, name: str, entry: Any) -> dict[str, Any]:
+    return {"jobs": jobs, "policy": name, "passes": None} | _numbers(entry)
 
 
 def _numbers(entry: Any) -> dict[str, Any]:
