@@ -51,7 +51,7 @@ class PlacementBenchmark(Settings):
     """Budget of each run; none = the preset's."""
     num_sequences: int = 1000
     """Test sequences."""
-    validation_sequences: int = 300
+    validation_sequences: int = 500
     """Sequences on which the best composed rule is chosen; hold is tuned on 50."""
     continuing: bool = False
     """Judge in steady state instead: sequences of 500 jobs cut off with their last arrival, of which those of
