@@ -78,7 +78,8 @@ def measure(
 
     Returns:
         counts of jobs by what became of them; wait, turnaround, slowdown, bounded_slowdown, utilisation (by
-        resource), queue, sla, fairness, starvation as tables of figures; makespan, throughput, restarts.
+        resource), queue, sla, fairness, starvation as tables of figures; makespan, throughput, restarts;
+        lost, what machines that went down cost: run time, and each resource x time.
         `while_arriving` has mean use and queue from the first to the last arrival: a span that is the same
         for every policy, without the running down of the last long job.
     """
@@ -116,10 +117,19 @@ def measure(
         "starvation": _starvation(schedule, limit),
         "restarts": int(schedule.restarts.sum()),
         "jobs_restarted": int((schedule.restarts > 0).sum()),
+        "lost": _lost(schedule),
         "decisions": schedule.decisions,
         "invalid_actions": schedule.invalid_actions if invalid_actions is None else invalid_actions,
         "decision_latency": decision_latency,
     }
+
+
+def _lost(schedule: Schedule) -> dict[str, float]:
+    """Return what machines that went down cost: time of runs that they ended, and of each resource x time."""
+    lost = np.zeros(len(schedule.status)) if schedule.lost is None else schedule.lost
+    held = np.asarray(schedule.workload.instances) * lost @ schedule.demand
+    names = [resource.name for resource in schedule.workload.resources]
+    return {"time": float(lost.sum()), **dict(zip(names, map(float, held), strict=True))}
 
 
 def utilisation(schedule: Schedule, until: float | None = None) -> dict[str, dict[str, float | None]]:

@@ -49,6 +49,7 @@ def simulate(workload: Workload, machines: Machines, rule: str | Rule = DEFAULT,
         workload,
         machines,
         (parse(rule) if isinstance(rule, str) else rule).name,
+        lost=np.array(run.lost),
     )
 
 
@@ -257,6 +258,7 @@ class Simulation:
         self.start = [float("nan")] * jobs
         self.finish = [float("nan")] * jobs
         self.restarts = [0] * jobs
+        self.lost = [0.0] * jobs
         self.held_last: dict[int, list[tuple[int, int]]] = {}
         self.queue: list[tuple[float, int]] = []  # waiting jobs as (score, job), in order
         self.finishes: list[tuple[float, int]] = []  # heap of (time, job)
@@ -307,6 +309,7 @@ class Simulation:
         for job in stopped:
             self.changed.update(self.cluster.release(job))
             self.status[job] = FAILED
+            self.lost[job] += self.now - self.start[job]
             if self.problem.requeue:
                 self.restarts[job] += 1
                 self.start[job] = float("nan")

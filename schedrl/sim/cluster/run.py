@@ -28,6 +28,7 @@ from .state import (
     HEAD,
     HEAP,
     IS_CHANGED,
+    LOST,
     MACHINE,
     NUM_CHANGED,
     NUM_RESERVED,
@@ -74,6 +75,7 @@ def _go_down(c, m):
     while c.machines[m, HEAD] >= 0:
         job = c.instances[c.machines[m, HEAD], OWNER]
         release(c, job)
+        c.times[job, LOST] += c.x[CLOCK] - c.times[job, START]
         c.times[job, FINISH] = np.nan
         c.jobs[job, STATUS] = FAILED
         if c.n[REQUEUE] > 0:
@@ -213,4 +215,5 @@ def simulate(workload: Workload, machines: Machines, rule: str | Rule = DEFAULT,
         workload,
         machines,
         (parse(rule) if isinstance(rule, str) else rule).name,
+        lost=cluster.times[:, LOST].copy(),
     )

@@ -43,6 +43,7 @@ class Schedule(NamedTuple):
     rule: str
     granted: np.ndarray | None = None  # [J, R] of the workload's resources; None: what the jobs ask for
     invalid_actions: int = 0  # illegal decisions of a policy; a compiled rule makes none
+    lost: np.ndarray | None = None  # [J] time of runs that a machine ended by going down; None: none did
 
     @property
     def demand(self) -> np.ndarray:

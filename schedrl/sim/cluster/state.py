@@ -19,8 +19,8 @@ JOB_COLUMNS = 15
 USER, REJECT, FIRST, END, STATUS, RESTARTS, PLACE, POSITION, SPOT, TRIED, STEP = range(11)
 JOB_AT, HEAP, FRESH, WAITS = range(11, JOB_COLUMNS)
 # Columns of `times` [J, ...].
-TIME_COLUMNS = 8
-ARRIVAL, DURATION, ESTIMATE, PROCS, PRIORITY, START, FINISH, SCORE = range(TIME_COLUMNS)
+TIME_COLUMNS = 9
+ARRIVAL, DURATION, ESTIMATE, PROCS, PRIORITY, START, FINISH, SCORE, LOST = range(TIME_COLUMNS)
 # Columns of `instances` [I, ...]: machine (-1: never placed), devices as bits, job, links.
 INSTANCE_COLUMNS = 5
 MACHINE, CHOSEN, OWNER, BEFORE, BEHIND = range(INSTANCE_COLUMNS)
@@ -50,7 +50,7 @@ class Cluster(NamedTuple):
     n: np.ndarray  # [COUNTERS]
     x: np.ndarray  # [7]
     jobs: np.ndarray  # [J, 14]
-    times: np.ndarray  # [J, 8]
+    times: np.ndarray  # [J, 9]
     instances: np.ndarray  # [I, 5]
     machines: np.ndarray  # [M, 6]
     demand: np.ndarray  # [J, R]
@@ -83,6 +83,7 @@ def new_cluster(problem: Problem, place: np.ndarray, job_at: np.ndarray) -> Clus
         jobs[:, column] = values
     times = np.full((count, TIME_COLUMNS), np.nan)
     times[:, : PRIORITY + 1] = np.column_stack([p.arrival, p.duration, p.estimate, p.procs, p.priority])
+    times[:, LOST] = 0.0
     instances = np.full((p.offset[-1], INSTANCE_COLUMNS), -1)
     instances[:, CHOSEN] = 0
     instances[:, OWNER] = np.repeat(np.arange(count), np.diff(p.offset))

@@ -6,6 +6,7 @@ from clusters import cases, jobs, machines
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schedrl.evaluation.cluster import measure
 from schedrl.settings import UserError
 from schedrl.sim.cluster import STATUS, MachineEvents, simulate
 from schedrl.sim.cluster.orders import ORDERS
@@ -30,7 +31,7 @@ OPTIONS = st.fixed_dictionaries(
 
 def same(one, other):
     """Assert that two schedules are the same in everything."""
-    for name in ("start", "finish", "status", "restarts", "reject_reason"):
+    for name in ("start", "finish", "status", "restarts", "reject_reason", "lost"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
     for name in ("offset", "machine", "devices"):
         np.testing.assert_array_equal(getattr(one.placed, name), getattr(other.placed, name), err_msg=name)
@@ -99,8 +100,10 @@ def test_a_machine_that_goes_down_stops_the_whole_gang():
     events = MachineEvents([3, 5], [1, 1], [False, True])
     got = simulate(gang, cluster, events=events)
     assert (got.start[0], got.finish[0], got.restarts[0]) == (5, 15, 1)
+    assert measure(got)["lost"] == {"time": 3.0, "cpu": 24.0, "memory": 6.0, "gpu": 0.0}
     got = simulate(gang, cluster, events=events, on_down="fail")
     assert STATUS[got.status[0]] == "failed"
+    assert got.lost.tolist() == [3.0]
     got = simulate(gang, cluster, events=MachineEvents([3], [1], [False]))
     assert got.status[0] == UNFINISHED
     assert got.end_time == 3
