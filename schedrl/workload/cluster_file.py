@@ -94,7 +94,9 @@ def _machines(rows: Sequence[Mapping[str, Any]], where: str) -> Machines:
     resources = list(dict.fromkeys(name for row in rows for name in row if name not in ABOUT))
     if not resources:
         raise UserError(f"the machines{where} have no resources; give some, for example cpu and memory")
-    names, models, amounts = [], [], []
+    names: list[str] = []
+    models: list[str] = []
+    amounts: list[list[float]] = []
     for number, row in enumerate(rows, 1):
         label = str(row.get("name", "") or f"machine{number}")
         count = _number(row.get("count", 1), f"count of {label!r}{where}")
