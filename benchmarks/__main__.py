@@ -31,7 +31,7 @@ BENCHMARKS = {
         False,
     ),
     "training": ("TrainingBenchmark", "decisions/s of PPO against MaskablePPO of sb3-contrib", True),
-    "workers": ("WorkersBenchmark", "decisions/s of A3C by its number of workers, against A2C", False),
+    "workers": ("WorkersBenchmark", "decisions/s of A3C and PPO by the number of workers", False),
     "learning": ("LearningBenchmark", "what PPO learns on the paper's episodes, against heuristics", False),
     "workload_learning": (
         "WorkloadLearningBenchmark",

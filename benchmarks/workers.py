@@ -1,4 +1,6 @@
-"""Speed of A3C by its number of workers, against A2C: the same network, environment and size of gradients.
+"""Speed by the number of workers: of A3C, whose workers learn, and of PPO, whose workers step environments.
+
+A3C stands against A2C: the same network, environment and size of gradients. PPO is in `local_workers`.
 
 Workers are processes, so seconds are those of the clock; beside them stands the processor time of all
 processes, which tells what a machine with a core for each would do. Starting (importing TensorFlow, tracing)
@@ -16,13 +18,15 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import local_workers
 from benchmarks.paired import interleaved, per_second, ratio
+from benchmarks.processor import seconds_of
 from schedrl import registry
 from schedrl.envs.deeprm import DeepRMSettings, DeepRMVectorEnv
 from schedrl.evaluation.table import print_table
 from schedrl.learning.budget import Budget
 from schedrl.learning.run_folder import Run
-from schedrl.settings import Settings, UserError
+from schedrl.settings import Settings, UserError, one_of
 
 RATE = 0.7
 NEVER = 10**12
@@ -32,8 +36,12 @@ NEVER = 10**12
 class WorkersBenchmark(Settings):
     """What to measure, and how long."""
 
+    compare: tuple[str, ...] = ("a3c", "ppo")
+    """Which of the two: a3c, ppo."""
     num_workers: tuple[int, ...] = (1, 2)
-    """Numbers of workers."""
+    """Numbers of workers of A3C."""
+    local_workers: tuple[int, ...] = (1, 2, 4)
+    """Numbers of processes that step PPO's environments; 1 is the process that learns."""
     rounds: int = 3
     """Times that every side is started and measured; the median of the rounds' ratios counts."""
     seconds: float = 10.0
@@ -42,19 +50,30 @@ class WorkersBenchmark(Settings):
     def __post_init__(self) -> None:
         """Refuse values out of range."""
         super().__post_init__()
+        for name in self.compare:
+            one_of("compare", name, ("a3c", "ppo"))
         self.in_range("num_workers", 1)
+        self.in_range("local_workers", 1)
         self.in_range("rounds", 1)
         self.in_range("seconds", 0, open_low=True)
 
 
-def run(settings: WorkersBenchmark) -> None:
-    """Measure all sides in turn and print rates and ratios.
+def run(settings: WorkersBenchmark) -> int:
+    """Measure all sides in turn and print rates and ratios; return 1 where a bound is missed.
 
     Raises:
         UserError: this system doesn't tell the processor time of other processes.
     """
     if not Path("/proc/self/stat").exists():
         raise UserError("this benchmark reads processor times from /proc, which this system doesn't have")
+    if "a3c" in settings.compare:
+        _a3c(settings)
+    if "ppo" in settings.compare:
+        return local_workers.measured(settings.local_workers, settings.rounds, settings.seconds)
+    return 0
+
+
+def _a3c(settings: WorkersBenchmark) -> None:
     names = {"a2c": ("a2c", {})} | {
         f"a3c, {count} workers": ("a3c", {"num_workers": count}) for count in settings.num_workers
     }
@@ -108,13 +127,13 @@ def _from_here(records: Iterator[Any], workers: int | None, seconds: float) -> t
 
 def _processor_seconds() -> float:
     """Return the processor time of this process and of those it has started and that still run."""
-    own = os.getpid()
-    ticks = 0
+    own, total = os.getpid(), 0.0
     for stat in Path("/proc").glob("[0-9]*/stat"):
+        pid = int(stat.parent.name)
         try:
-            fields = stat.read_text().rpartition(")")[2].split()
+            parent = int(stat.read_text().rpartition(")")[2].split()[1])
         except OSError:
             continue  # it has just ended
-        if int(stat.parent.name) == own or int(fields[1]) == own:
-            ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
+        if own in (pid, parent):
+            total += seconds_of(pid)
+    return total

@@ -229,6 +229,11 @@ class SplitVectorEnv(VectorEnv):
         for bell in filter(None, self._bells):
             bell.close()
 
+    @property
+    def processes(self) -> list[Any]:
+        """The workers' processes, in the order of their rows."""
+        return self._processes.all
+
     # -- the workers -----------------------------------------------------------------------------------------
 
     def _go_to(self, base: int) -> None:

@@ -90,6 +90,11 @@ class WorkerProcesses:
         ended = [(i, p) for i, p in enumerate(self._processes) if p is not None and p.exitcode]
         return [Death(i, p.pid, p.exitcode) for i, p in ended]
 
+    @property
+    def all(self) -> list[Any]:
+        """The processes by index; None where none was started."""
+        return list(self._processes)
+
     def at_work(self, index: int) -> bool:
         """Tell whether a worker has neither ended nor died."""
         return self._processes[index].exitcode is None

@@ -105,7 +105,7 @@ def require_same(a, b, where=""):
 
 
 def workers_of(env):
-    return [process.pid for process in env._processes._processes]
+    return [process.pid for process in env.processes]
 
 
 # -- the same rollouts ---------------------------------------------------------------------------------------

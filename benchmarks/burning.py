@@ -1,0 +1,50 @@
+"""DeepRM with steps as costly as wanted: each decision also counts up a number, in Python, so many times.
+
+Busy work, not sleep: two of them on one core take twice as long, as a slow simulator would.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable
+from typing import Any
+
+from schedrl.envs.deeprm import DeepRMSettings, DeepRMVectorEnv
+
+
+class BurningVectorEnv(DeepRMVectorEnv):
+    """As `DeepRMVectorEnv`, but every decision of every environment counts to `turns` first."""
+
+    def __init__(
+        self, settings: DeepRMSettings | None = None, num_envs: int = 256, *, turns: int, **more: Any
+    ):
+        super().__init__(settings, num_envs, **more)
+        self._turns = turns
+
+    def step(self, actions: Any) -> tuple:
+        """Burn, then step."""
+        burn(self._turns * self.num_envs)
+        return super().step(actions)
+
+    def factory(self) -> Callable[..., BurningVectorEnv]:
+        """Return what makes such an environment in another process."""
+        return functools.partial(BurningVectorEnv, self.settings, turns=self._turns, copy=False)
+
+
+def burn(turns: int) -> int:
+    """Count to `turns`."""
+    count = 0
+    for _ in range(turns):
+        count += 1
+    return count
+
+
+def turns_per_second(trials: int = 5, turns: int = 200_000) -> float:
+    """Return how fast a processor that is free counts: the best of a few trials, by processor time."""
+    best = 0.0
+    for _ in range(trials):
+        started = time.process_time()
+        burn(turns)
+        best = max(best, turns / (time.process_time() - started))
+    return best
