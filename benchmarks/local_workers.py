@@ -27,7 +27,8 @@ from schedrl.learning.budget import Budget
 from schedrl.learning.run_folder import Run
 from schedrl.learning.split_env import SplitVectorEnv
 
-SETTINGS: dict[str, Any] = {"num_envs": 64, "num_steps": 16, "batch_size": 256, "total_steps": 10**12}
+SETTINGS: dict[str, Any] = {"num_steps": 16, "total_steps": 10**12}
+"""PPO's own, but for shorter rollouts: an update with costly steps shall not take a minute."""
 COSTLY = 0.95
 """Share of the time that costly steps take in one process."""
 BOUND = 1.6

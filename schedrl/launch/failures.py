@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from pathlib import Path
 
 from schedrl.learning.lost_workers import WorkersLost
@@ -27,8 +28,17 @@ def explained(error: Exception, folder: Path | None, resume: str) -> str | None:
     then = f"go on from the last checkpoint: {resume}" if saved else "start again: there is no checkpoint yet"
     if isinstance(error, WorkersLost):
         return f"{error}. To {then}" if saved else str(error)
-    if isinstance(error, OSError) and error.errno in FULL:
+    if (reason := _full(error)) is not None:
         return (
-            f"can't write to {folder}: {error.strerror}; no half-written file is left. Make room, then {then}"
+            f"can't write to {folder}: {reason}; no half-written checkpoint is left. Make room, then {then}"
         )
+    return None
+
+
+def _full(error: Exception) -> str | None:
+    """Return what the disk's fault is, if it is the disk's; TensorFlow tells in words only."""
+    if isinstance(error, OSError):
+        return error.strerror if error.errno in FULL else None
+    if type(error).__module__.startswith("tensorflow"):
+        return next((os.strerror(code) for code in FULL if os.strerror(code) in str(error)), None)
     return None

@@ -190,7 +190,7 @@ def test_a_run_that_loses_workers_is_the_run_that_lost_none(uninterrupted, tmp_p
 
 @in_proc
 @pytest.mark.slow
-def test_ctrl_c_saves_and_resuming_without_workers_is_exact(uninterrupted, tmp_path, root):
+def test_ctrl_c_saves_and_resuming_is_exact_even_after_a_full_disk(uninterrupted, tmp_path, root):
     before, folder = shared_files(), tmp_path / "run"
     run = begin(folder, root, "--num_workers", "2")
     wait_for_learning(run)
@@ -200,6 +200,18 @@ def test_ctrl_c_saves_and_resuming_without_workers_is_exact(uninterrupted, tmp_p
     assert f"--model_dir {folder} --resume --no_eval True --num_workers 2" in shown
     require_nothing_left(run.pid, before)
     assert (weights(folder) != weights(uninterrupted)).any(), "it was over before the signal; make it longer"
+
+    # No file may grow so large: a checkpoint would, or TensorBoard's.
+    limit = (resource.RLIMIT_FSIZE, (60_000, 60_000))
+    run = begin(folder, root, "--resume", preexec_fn=lambda: resource.setrlimit(*limit))
+    _, errors = run.communicate(timeout=120)
+    assert (run.returncode, errors) == (
+        1,
+        f"error: can't write to {folder}: File too large; no half-written checkpoint is left. Make room, "
+        f"then go on from the last checkpoint: python launcher.py --algo ppo --model_dir {folder} --resume "
+        "--no_eval True\n",
+    )
+    assert len(list((folder / "checkpoints").iterdir())) == 1
     assert launcher.main([*LONG, "--model_dir", str(folder), "--resume"]) == 0
     assert (weights(folder) == weights(uninterrupted)).all()
 
@@ -213,25 +225,6 @@ def test_a_killed_parent_takes_even_a_frozen_worker_along(tmp_path, root):
     os.kill(workers_below(run.pid)[0], signal.SIGSTOP)
     run.kill()
     run.communicate()
-    require_nothing_left(run.pid, before)
-
-
-@in_proc
-@pytest.mark.slow
-def test_a_full_disk_ends_a_run_with_one_line_and_no_half_written_file(tmp_path, root):
-    before, folder = shared_files(), tmp_path / "run"
-    run = begin(folder, root, "--num_workers", "2")
-    wait_for_learning(run)
-    # No file may grow beyond this: a checkpoint would, the others are still smaller.
-    resource.prlimit(run.pid, resource.RLIMIT_FSIZE, (60_000, 60_000))
-    run.send_signal(signal.SIGINT)
-    _, errors = run.communicate(timeout=120)
-    assert run.returncode == 1, errors
-    assert errors == (
-        f"error: can't write to {folder}: File too large; no half-written file is left. Make room, then "
-        "start again: there is no checkpoint yet\n"
-    )
-    assert not list((folder / "checkpoints").iterdir())
     require_nothing_left(run.pid, before)
 
 
