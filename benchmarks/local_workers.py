@@ -4,7 +4,8 @@ A costly step counts in Python for so long that with one process stepping takes 
 is the same for any number of workers, bit for bit, so a ratio of rates is one of times.
 
 Beside the clock stands what a machine with a core free for each process would do: the parent waits while
-workers step, so a decision takes the parent's processor time and that of the busiest worker.
+workers step, so a decision takes the parent's processor time and that of the busiest worker. A machine that
+has other work gives two processes less than twice the time of one: two that share nothing are measured too.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.burning import BurningVectorEnv, turns_per_second
-from benchmarks.paired import per_second, ratio, verdict
+from benchmarks.burning import BurningVectorEnv, Strangers, turns_per_second
+from benchmarks.paired import Ratio, per_second, ratio, verdict
 from benchmarks.processor import seconds_of
 from schedrl import registry
 from schedrl.envs.deeprm import DeepRMSettings
@@ -27,12 +28,13 @@ from schedrl.learning.budget import Budget
 from schedrl.learning.run_folder import Run
 from schedrl.learning.split_env import SplitVectorEnv
 
-SETTINGS: dict[str, Any] = {"num_steps": 16, "total_steps": 10**12}
+SETTINGS: dict[str, Any] = {"num_steps": 16}
 """PPO's own, but for shorter rollouts: an update with costly steps shall not take a minute."""
 COSTLY = 0.95
 """Share of the time that costly steps take in one process."""
 BOUND = 1.6
 """What 2 workers must reach with costly steps; 1 / (0.05 + 0.95 / 2) = 1.9 is possible."""
+NEVER = 10**12
 CALIBRATION = 3.0  # seconds
 
 
@@ -69,16 +71,22 @@ def measured(numbers: tuple[int, ...], rounds: int, seconds: float) -> int:
     cheap[1].measure(CALIBRATION)
     per_decision = 1.0 / cheap[1].free.pop()
     cheap[1].clock.clear()
-    turns = round(COSTLY / (1 - COSTLY) * per_decision * turns_per_second())
+    speed = turns_per_second()
+    turns = round(COSTLY / (1 - COSTLY) * per_decision * speed)
     sides = {f"cheap, {_named(count)}": side for count, side in cheap.items()}
     sides |= {f"costly, {_named(count)}": _start(count, turns) for count in cheap}
+    strangers, gains = Strangers(), []
     try:
         for _ in range(rounds):
             for side in sides.values():
                 side.measure(seconds)
+            gains.append(strangers.gain(round(speed * seconds / 3)))
     finally:
+        strangers.close()
         for side in sides.values():
             side.env.close()
+    low, median, high = np.percentile(gains, [25, 50, 75])
+    print(f"Two processes that share nothing: {Ratio(median, low, high)} by the clock, 2 on free cores")
     return _print(sides)
 
 
@@ -88,8 +96,7 @@ def _print(sides: dict[str, Side]) -> int:
     rows = []
     for name in sides:
         base = f"{name.split(',')[0]}, {_named(1)}"
-        found = [rates for rates in (clock, free)]
-        cells = [(per_second(float(np.median(r[name]))), str(ratio(r, name, base))) for r in found]
+        cells = [(per_second(float(np.median(r[name]))), str(ratio(r, name, base))) for r in (clock, free)]
         rows.append([name, *(text for cell in cells for text in cell)])
     title = f"Decisions per second of PPO, learning included, {os.cpu_count()} cores (quartiles)"
     print_table(title, ["steps", "by the clock", "ratio", "on free cores", "ratio"], rows)

@@ -163,3 +163,20 @@ def test_learning_on_workloads_measures_against_chance_and_the_untrained_self(tm
     assert row["means"].keys() > workload_learning.SHOWN.keys()
     assert row["means"]["untrained (greedy)"] != row["means"]["ppo (greedy)"]
     assert row["sequences"] == 20
+
+
+@pytest.mark.slow
+def test_workers_prints_ratios_a_control_and_a_verdict(capsys, monkeypatch):
+    from benchmarks import local_workers
+
+    monkeypatch.setattr(local_workers, "SETTINGS", {"num_envs": 8, "num_steps": 8, "batch_size": 64})
+    monkeypatch.setattr(local_workers, "CALIBRATION", 0.05)
+    tiny = ["--compare", "ppo", "--rounds", "1", "--seconds", "0.05", "--local_workers", "1,2"]
+    assert main(["workers", *tiny]) in (0, 1)
+    shown = capsys.readouterr().out
+    assert re.search("Two processes that share nothing: " + RATIO, shown)
+    for name in ("cheap, 1 process", "cheap, 2 workers", "costly, 1 process", "costly, 2 workers"):
+        line = next(line for line in shown.splitlines() if line.startswith(name))
+        assert len(re.findall(RATIO, line)) == 2
+    assert re.search(r"costly steps: (met|MISSED)", shown)
+    assert main(["workers", "--compare", "dqn"]) == 2
