@@ -32,6 +32,11 @@ BENCHMARKS = {
     ),
     "training": ("TrainingBenchmark", "decisions/s of PPO against MaskablePPO of sb3-contrib", True),
     "workers": ("WorkersBenchmark", "decisions/s of A3C and PPO by the number of workers", False),
+    "distributed": (
+        "DistributedBenchmark",
+        "what PPO learns in two distributed workers, and how fast, against one process",
+        False,
+    ),
     "learning": ("LearningBenchmark", "what PPO learns on the paper's episodes, against heuristics", False),
     "workload_learning": (
         "WorkloadLearningBenchmark",
