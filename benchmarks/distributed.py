@@ -1,9 +1,9 @@
-"""Does it matter how many distributed workers train? Quality and speed of PPO by `launcher.py`, paired by seed.
+"""Does it matter how many distributed workers train? Quality and speed of PPO, paired by seed.
 
 Each seed trains once in one process and once with every number of workers, with the same total budget. All
 policies play the same test sequences, every job counted. What must hold: averaged over the seeds, the mean
-slowdown of the greedy policies differs from one process by at most BOUND. A run whose folder holds a policy is
-not trained again. Speed is the median of the decisions/s that the runs logged after their first update.
+slowdown of the greedy policies differs from one process by at most BOUND. A run whose folder holds a policy
+is not trained again. Speed is the median of the decisions/s that runs logged after their first update.
 """
 
 from __future__ import annotations
