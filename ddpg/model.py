@@ -106,8 +106,8 @@ class Agent:
         leaves = self.actor.floats(obs)
         if self.actions.low:
             leaves[CONTINUOUS] = numbers
-        parameters = networks.unpack(self.ops, weights, self.critic_shapes)
-        advantage, value = self.critic.forward(self.ops, parameters, leaves)
+        options = (self.critic, self.critic_shapes, weights, leaves, networks.keep)
+        advantage, value = self.actor.evaluate(*options)
         value = tf.reshape(value, (-1, 1))
         if not self.actions.sizes:
             return value

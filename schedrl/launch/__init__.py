@@ -8,6 +8,7 @@
 | `resuming` | what `--resume` keeps of the stored run, and which differences it refuses |
 | `workers` | how many processes step the environments, and why |
 | `local` | `--mode local`: this machine |
+| `distributed` | `--mode distributed`: workers on one host or many, and their supervisors |
 | `debug` | `--mode debug`: one environment, every step printed |
 | `progress` | live display on a terminal, plain lines elsewhere |
 | `yardsticks` | the tuned heuristics, found in a process beside the training |

@@ -112,7 +112,7 @@ def train(
     from schedrl.learning.tf_setup import tensorflow
 
     progress.say("loading TensorFlow")
-    tensorflow(seed=plan.launch.seed)
+    tensorflow(seed=plan.launch.seed, memory_growth=plan.launch.memory_growth)
     progress.say("preparing the simulator (compiles where that wasn't done before)")
     env = make_env(plan)
     profiler = Profiler(Path(plan.folder) / "profile") if plan.launch.profile and plan.folder else None

@@ -38,6 +38,8 @@ class LaunchSettings(Settings):
     """Record a TensorFlow profiler trace of a few updates in the run's folder profile."""
     num_eval_episodes: int = 2000
     """Test sequences of the evaluation after training (a tenth as many windows in steady state)."""
+    memory_growth: bool = True
+    """GPU: take memory as it is needed; False takes all of it at once, which fragments less."""
     checkpoint_every: int = 500_000
     """Decisions between two checkpoints; a last one is always saved."""
     cluster_spec: tuple[str, ...] = ()

@@ -57,6 +57,7 @@ class ActorCritic:
         self.ops = networks.tensorflow_ops()
         self.settings, self.seed, self.representation = settings, seed, representation
         self.replicas = replicas
+        self.low = tf.bfloat16 if settings.precision == "mixed_bfloat16" else None
         self.leaves = {k: (tuple(s.shape), str(s.dtype)) for k, s in observation_space.items() if k != MASK}
         self.actions = actions or ActionSpec((int(observation_space[MASK].shape[0]),))
         self.gaussian = gaussian and not self.actions.plain
@@ -135,8 +136,20 @@ class ActorCritic:
         if dropout_seed is not None and self.dropout > 0:
             stateless = self.tf.nn.experimental.stateless_dropout
             drop = functools.partial(stateless, rate=self.dropout, seed=dropout_seed)
-        parameters = networks.unpack(self.ops, weights, self.shapes)
-        return self.network.forward(self.ops, parameters, self.floats(obs), drop)
+        return self.evaluate(self.network, self.shapes, weights, self.floats(obs), drop)
+
+    def evaluate(
+        self, network: Any, shapes: Mapping[str, Any], weights: Any, leaves: Mapping[str, Any], drop: Any
+    ) -> tuple[Any, Any]:
+        """Return a network's two outputs in float32, computed as the setting `precision` says."""
+        tf, low = self.tf, self.low
+        if low is not None:
+            weights = tf.cast(weights, low)
+            leaves = {
+                k: tf.cast(x, low) if tf.as_dtype(x.dtype).is_floating else x for k, x in leaves.items()
+            }
+        found = network.forward(self.ops, networks.unpack(self.ops, weights, shapes), leaves, drop)
+        return found if low is None else tuple(tf.cast(x, tf.float32) for x in found)
 
     def floats(self, obs: Mapping[str, Any]) -> dict[str, Any]:
         """Return the leaves that networks read, as float32; 8-bit ones divided by 255."""
@@ -258,7 +271,9 @@ class ActorCritic:
             outputs, value = self.forward(self.weights, self.normalise(obs))
             return {**self.served(outputs, obs), "value": value}
 
+        low, self.low = self.low, None  # what is served computes as `policy()` does
         function = tf.function(serve).get_concrete_function(**self.observation_spec())
+        self.low = low
         module.serve = function
         tf.saved_model.save(module, str(path), signatures={"serving_default": function})
 

@@ -323,7 +323,11 @@ def git_commit() -> dict[str, Any]:
     def git(*arguments: str) -> str | None:
         try:
             done = subprocess.run(
-                ["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=10
+                ["git", "--no-optional-locks", *arguments],  # on a full disk, status would leave its lock
+                cwd=Path(__file__).parent,
+                capture_output=True,
+                text=True,
+                timeout=10,
             )
         except (OSError, subprocess.TimeoutExpired):
             return None

@@ -72,6 +72,9 @@ class LearningSettings(Settings):
     """Compile acting and learning with tf.function; False runs the same code eagerly, for debugging."""
     xla: bool = False
     """Compile with XLA too. It helps tiny batches of the mlp and slows image networks on a CPU."""
+    precision: Literal["float32", "mixed_bfloat16"] = "float32"
+    """mixed_bfloat16 computes networks in 16 bits while learning: for large ones, on GPUs made for it.
+    Weights, losses and acting stay in 32 bits. Slower on a CPU."""
     check_numerics: bool = False
     """Stop at the first NaN or infinity and name the tensor (slower; the debug mode sets it)."""
 

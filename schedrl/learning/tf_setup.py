@@ -14,12 +14,13 @@ from contextlib import contextmanager
 from typing import Any
 
 
-def tensorflow(threads: int = 1, seed: int | None = None) -> Any:
+def tensorflow(threads: int = 1, seed: int | None = None, memory_growth: bool | None = None) -> Any:
     """Return the `tensorflow` module, set to `threads` threads and deterministic operations.
 
     Args:
         threads: intra-op threads; takes effect before TensorFlow's first operation only.
         seed: TensorFlow's global seed. Nothing here draws from it; set so that user code repeats as well.
+        memory_growth: take GPU memory as it is needed, or all at once; before the first operation only.
     """
     if "tensorflow" not in sys.modules:
         _import_quietly()
@@ -31,6 +32,9 @@ def tensorflow(threads: int = 1, seed: int | None = None) -> Any:
     except RuntimeError:
         pass  # already running, as in a notebook or a test: the first caller chose
     tf.config.experimental.enable_op_determinism()
+    if memory_growth is not None:
+        for gpu in tf.config.list_physical_devices("GPU"):
+            tf.config.experimental.set_memory_growth(gpu, memory_growth)
     if seed is not None:
         tf.random.set_seed(seed)
     return tf

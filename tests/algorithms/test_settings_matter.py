@@ -22,6 +22,7 @@ SHARED = {
         "num_envs": 16, "gamma": 0.5, "learning_rate": 1e-3, "learning_rate_schedule": "constant",
         "max_grad_norm": 0.01, "reward_scale": 0.1, "normalise_observations": True, "hidden": (16,),
         "layer_norm": True, "total_steps": 2_600, "xla": True,
+        "precision": "mixed_bfloat16",
     },
     learning.PolicyGradientSettings: {
         "entropy_coef": 0.1, "entropy_coef_final": 0.1, "entropy_schedule": "constant",

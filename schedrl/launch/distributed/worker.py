@@ -122,7 +122,7 @@ def join(plan: Plan, orders: Mapping[str, Any]) -> MirroredReplicas:
     """
     from schedrl.learning.tf_setup import muted_stderr, tensorflow
 
-    tf = tensorflow(seed=plan.launch.seed)
+    tf = tensorflow(seed=plan.launch.seed, memory_growth=plan.launch.memory_growth)
     kinds = tf.distribute.experimental.CommunicationImplementation
     gpus = tf.config.list_physical_devices("GPU")
     tf.config.set_visible_devices(gpus[:1], "GPU")  # one worker, one replica
