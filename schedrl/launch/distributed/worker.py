@@ -54,13 +54,11 @@ def main() -> int:
     except (UserError, OthersFailed) as error:
         tell(reason=str(error), echo=isinstance(error, OthersFailed))
         return REFUSED
-    except OSError as error:
-        if error.errno not in FULL:
-            raise
-        where = orders["folder"]
-        tell(reason=f"can't write to {where}: {error.strerror}; no half-written file is left. Make room")
-        return REFUSED
     except Exception as error:
+        if why := disk_says(error):
+            where = orders["folder"]
+            tell(reason=f"can't write to {where}: {why}; no half-written file is left. Make room")
+            return REFUSED
         if (lost := lost_contact(error)) is None:
             tell(reason=f"{type(error).__name__}: {error}".splitlines()[0])
             traceback.print_exc()
@@ -208,6 +206,13 @@ def part(replicas: MirroredReplicas) -> None:
         if lost_contact(error) is None:
             raise
     time.sleep(0.2)
+
+
+def disk_says(error: Exception) -> str | None:
+    """Return the system's words if writing failed, in Python or (TensorBoard's events) in TensorFlow."""
+    if isinstance(error, OSError):
+        return error.strerror if error.errno in FULL else None
+    return next((words for words in map(os.strerror, FULL) if words in str(error)), None)
 
 
 def lost_contact(error: Exception) -> str | None:
