@@ -7,6 +7,7 @@ docs/extending.md has a test of its own.
 import importlib
 import importlib.util
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -93,6 +94,12 @@ def ok(main):
     return check
 
 
+def rendered(arguments):
+    """Fill in the manifests, without what comes after the pipe."""
+    end = arguments.index("|") if "|" in arguments else len(arguments)
+    assert runpy.run_path(str(ROOT / "deploy" / "train" / "render.py"))["manifests"](arguments[:end])
+
+
 READERS = {
     "launcher.py": launch,
     "slow_down_cdf.py": evaluate,
@@ -103,10 +110,11 @@ READERS = {
     "examples/animate_policy.py": script(ROOT / "examples" / "animate_policy.py"),
     "examples/reproduce_deeprm.py": reproduce,
     "examples/clairvoyant_optimum.py": clairvoyant,
+    "deploy/train/render.py": rendered,
 }
 ELSEWHERE = (
     *("python -m pytest", "python -m venv", "python -c", "python own_trace.py"),
-    *("export ", ". .venv", "cd ", "mv ", "tensorboard "),
+    *("export ", ". .venv", "cd ", "mv ", "tensorboard ", "docker ", "kubectl "),
 )
 """Beginnings of commands that are not ours; pytest's and pip's files are looked for."""
 
