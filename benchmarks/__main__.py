@@ -45,6 +45,7 @@ BENCHMARKS = {
     ),
     "placement": ("PlacementBenchmark", "what is learned on many machines, against the best rules", False),
     "other_clusters": ("OtherClustersBenchmark", "one policy on clusters of other sizes and loads", False),
+    "elastic": ("ElasticBenchmark", "elastic shares against the same policy at full shares", False),
     "wait_trap": ("WaitTrapBenchmark", "how often a greedy policy waits for ever, by its settings", False),
     "backfilling": (
         "BackfillingBenchmark",

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import launcher
-from benchmarks import other_clusters, placement
+from benchmarks import elastic, other_clusters, placement
 from benchmarks.__main__ import main
 from schedrl.evaluation.cluster import composing
 
@@ -24,7 +24,7 @@ def quick(monkeypatch):
             assert launcher.main(words) == 0
 
     monkeypatch.setattr(composing, "composed_rules", lambda: FEW)
-    for module in (placement, other_clusters):
+    for module in (placement, other_clusters, elastic):
         monkeypatch.setattr(module, "train", train)
 
 
@@ -46,6 +46,15 @@ def test_placement_judges_each_seed_against_the_best_rules(tmp_path, capsys):
     # Rules are chosen once, and trained policies used again.
     assert main(["placement", *words.split(), "--continuing"]) == 0
     assert "0 of 0 rows pass" in capsys.readouterr().out
+
+
+def test_shares_are_held_against_full_ones(tmp_path, capsys):
+    words = f"--algorithms ppo --seeds 0 --num_sequences 12 --out {tmp_path}"
+    assert main(["elastic", *words.split()]) in (0, 1)
+    (row,) = json.loads((tmp_path / "elastic.json").read_text())
+    assert 0.25 <= row["mean_share"] < 1
+    assert row["full"] != row["excess"]
+    assert "of 1 rows pass" in capsys.readouterr().out
 
 
 def test_one_policy_on_other_clusters(tmp_path, capsys, monkeypatch):
