@@ -53,7 +53,8 @@ def test_shares_are_held_against_full_ones(tmp_path, capsys):
     assert main(["elastic", *words.split()]) in (0, 1)
     (row,) = json.loads((tmp_path / "elastic.json").read_text())
     assert 0.25 <= row["mean_share"] < 1
-    assert row["full"] != row["excess"]
+    assert row["full_cost"] != row["cost"]
+    assert row["full_excess"] != row["excess"]
     assert "of 1 rows pass" in capsys.readouterr().out
 
 
