@@ -33,10 +33,15 @@ class ElasticBenchmark(Settings):
     """Algorithms that choose numbers."""
     seeds: tuple[int, ...] = (41,)
     """Seeds of training."""
-    reward: str = "operations"
-    """What is rewarded: a preset or weights. Waiting counts in operations, and slow running does not."""
-    load: float = 0.9
+    server: str = "8,32,8"
+    """Cores, GB and GPUs of each server. GPUs are plenty here: a job that runs at half speed holds its GPUs, of
+    which it always gets all, twice as long, and where they are scarce shares only cost."""
+    queue_order: str = "arrival"
+    """Order of the queue, whose head alone may start. In the order of arrival long jobs block short ones."""
+    load: float = 1.2
     """Load of the busiest resource at full shares."""
+    reward: str = "slowdown"
+    """What is rewarded: a preset or weights."""
     decisions: int | None = 800_000
     """Budget of each run; none = the preset's."""
     num_sequences: int = 300
@@ -74,12 +79,9 @@ def run(settings: ElasticBenchmark) -> int:
         for seed in settings.seeds:
             folder = Path(settings.out) / f"{algo}_seed{seed}"
             flags = ["--algo", algo, "--env", "simple_cluster", "--preset", "cluster", "--action", "elastic"]
-            train(
-                folder,
-                [*flags, "--load", str(settings.load), "--reward", settings.reward],
-                seed,
-                settings.decisions,
-            )
+            flags += ["--server", settings.server, "--queue_order", settings.queue_order]
+            flags += ["--load", str(settings.load), "--reward", settings.reward]
+            train(folder, flags, seed, settings.decisions)
             rows.append({"policy": f"{algo} {seed}"} | measure(folder, settings))
             print(_line(rows[-1]), flush=True)
     (Path(settings.out) / "elastic.json").write_text(json.dumps(rows, indent=1) + "\n")
