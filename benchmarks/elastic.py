@@ -34,8 +34,8 @@ class ElasticBenchmark(Settings):
     seeds: tuple[int, ...] = (41,)
     """Seeds of training."""
     server: str = "8,32,8"
-    """Cores, GB and GPUs of each server. GPUs are plenty here: a job at half speed holds its GPUs, of which it
-    always gets all, twice as long, and where they are scarce shares only cost."""
+    """Cores, GB and GPUs of each server. GPUs are plenty here: a job at half speed holds its GPUs (it
+    always gets all of them) twice as long, and where they are scarce shares only cost."""
     queue_order: str = "arrival"
     """Order of the queue, whose head alone may start. In the order of arrival long jobs block short ones."""
     load: float = 1.2
