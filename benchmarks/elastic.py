@@ -71,9 +71,7 @@ class FullShares:
 def run(settings: ElasticBenchmark) -> int:
     """Train what is missing, play both ways, print the table, write it; 1 if a row fails."""
     rows: list[dict[str, Any]] = []
-    print(
-        "| policy | played | excess | at full shares | difference, 95 % | mean share | EASY | P99 | passes |"
-    )
+    print(HEADER)
     print("|" + "---|" * 9, flush=True)
     for algo in settings.algorithms:
         for seed in settings.seeds:
