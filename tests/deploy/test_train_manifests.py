@@ -125,21 +125,3 @@ def test_the_entry_point_becomes_the_launcher(render, root, tmp_path):
     assert done.returncode == 2
     assert "schedrl-train-0.schedrl-train:0" in done.stderr
     assert "TF_CONFIG" not in json.dumps(dict(os.environ))
-
-
-@pytest.mark.slow
-def test_the_entry_point_trains_and_goes_on(render, root, tmp_path):
-    from schedrl.launch.distributed.meeting import free_ports
-
-    tiny = ["--algo", "a2c", "--num_envs", "8", "--num_steps", "16", "--no_eval", "--total_steps"]
-    for steps in ("256", "512"):
-        environ, _ = environment(
-            render, 0, MODEL_DIR=str(tmp_path / "run"), WORKERS="1", PORT=str(free_ports(1)[0])
-        )
-        command = [sys.executable, str(root / "deploy" / "train" / "entrypoint.py"), *tiny, steps]
-        done = subprocess.run(
-            command, env={**os.environ, **environ}, capture_output=True, text=True, timeout=300, cwd=tmp_path
-        )
-        assert done.returncode == 0, done.stderr
-    assert "total_steps was 256, is now 512" in done.stdout
-    assert (tmp_path / "run" / "policy.npz").exists()
