@@ -68,26 +68,30 @@ class _View:
         c = self.c
         shown = c.waiting[: self.spec.num_slots]
         blocked = [job for job in shown if not any(c.may_place(job, m) for m in c.machines)][:BLOCKED]
+        starts = [[self._earliest(job, m, None) for m in c.machines] for job in blocked]
         nothing = [0.0] * (BLOCKED + 1)
         rows = [
-            [self._pair(job, m, blocked) if c.may_place(job, m) else nothing for m in c.machines]
+            [self._pair(job, m, blocked, starts) if c.may_place(job, m) else nothing for m in c.machines]
             for job in c.visible()
         ]
         slots = self.spec.num_slots if self.spec.action == JOB_ON_MACHINE else 1
         return rows + [[nothing] * len(c.machines)] * (slots - len(rows))
 
-    def _pair(self, job: Job, m: int, blocked: list[Job]) -> list[float]:
+    def _pair(self, job: Job, m: int, blocked: list[Job], starts: Rows) -> list[float]:
         has, free = self.c.capacity[m], self.c.free[m]
         shares = [(f - d) / h for f, d, h in zip(free, job.demand, has, strict=True) if h]
-        delays = [self._delay(other, job, m) for other in blocked]
+        delays = [self._delay(other, own, job, m) for other, own in zip(blocked, starts, strict=True)]
         return delays + [0.0] * (BLOCKED - len(blocked)) + [sum(shares) / len(shares)]
 
-    def _delay(self, blocked: Job, job: Job, m: int) -> float:
-        """Return how much later a blocked job starts, by estimates, if `job` starts on machine m now."""
-        before = min(self._earliest(blocked, other, None) for other in self.c.machines)
-        after = min(self._earliest(blocked, other, job if other == m else None) for other in self.c.machines)
+    def _delay(self, blocked: Job, starts: list[float], job: Job, m: int) -> float:
+        """Return how much later a blocked job starts, by estimates, if `job` starts on machine m now.
+
+        `starts` are its earliest on each machine as things are.
+        """
+        before = min(starts)
         if before == math.inf:
             return 0.0
+        after = min(self._earliest(blocked, m, job), *starts[:m], *starts[m + 1 :], math.inf)
         return min(math.log1p((after - before) / max(blocked.estimate, self.spec.tau)), MOST)
 
     def _earliest(self, blocked: Job, m: int, also: Job | None) -> float:
