@@ -64,6 +64,13 @@ class HoldsWorkload(Settings):
             "load and arrival_rate are both given; keep one of them",
         )
 
+    def _named(self, changes: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+        """Return the changes by their full names, and the workload that they choose."""
+        known = self.kinds()
+        changes = {canonical(name, known): value for name, value in changes.items()}
+        trace = any(canonical(name, ["trace_file"]) == "trace_file" for name in changes)
+        return changes, changes.get("workload", TRACE if trace else self.workload)
+
     def _seated(self, workload: str, own: Any, changes: dict[str, Any]) -> dict[str, Any]:
         """Move those of `changes` that are settings of the class `own` into `workload_settings`."""
         known, theirs = self.kinds(), own.kinds()

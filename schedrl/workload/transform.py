@@ -17,6 +17,8 @@ from schedrl.workload.types import UNKNOWN, Resource, Workload
 
 MOMENTS = ("arrival", "deadline", "recorded_start", "recorded_finish")
 SPANS = ("duration", "estimate")
+LOADS = (1e-6, 1000.0)
+"""What arrivals can be scaled to. Beyond it all come at once, or times lose their last digits."""
 
 
 def window(workload: Workload, start: float, end: float, *, rebase: bool = True) -> Workload:
@@ -74,15 +76,29 @@ def scaled_to_load(
         capacity: see `Workload.load`.
 
     Raises:
-        UserError: load 0 or less, no capacity known, or all jobs arrive at once.
+        UserError: a load outside `LOADS`, no capacity known, all jobs arrive at once, or none lasts.
     """
-    if not 0 < load < np.inf:
-        raise UserError(f"load is {load:g}; it must be above 0")
+    if not LOADS[0] <= load <= LOADS[1]:
+        low, high = LOADS
+        raise UserError(f"load is {load:g}; it must be from {low:g} to {high:g} (1 = all that there is)")
     loads = workload.load(capacity)
     if np.isnan(loads).all():
         names = ", ".join(resource.name for resource in workload.resources)
         raise UserError(f"the load is not defined, as no capacity is known; give that of {names}")
-    arrival = workload.arrival[0] + (workload.arrival - workload.arrival[0]) * (np.nanmax(loads) / load)
+    return stretched(workload, float(np.nanmax(loads)) / load)
+
+
+def stretched(workload: Workload, factor: float) -> Workload:
+    """Make every gap between arrivals `factor` times as long, as `scaled_to_load` does.
+
+    Raises:
+        UserError: a factor of 0, as of jobs that take no time, or times that are no numbers any more.
+    """
+    arrival = workload.arrival[0] + (workload.arrival - workload.arrival[0]) * factor
+    if not factor > 0:
+        raise UserError("the jobs are no load, as none of them takes time; leave load out")
+    if not arrival[-1] < np.inf:
+        raise UserError(f"gaps {factor:g} times as long have no end; choose a higher load")
     unknown = np.full(len(workload), UNKNOWN)
     slack = np.asarray(workload.deadline) - workload.arrival
     return _replaced(

@@ -108,6 +108,25 @@ def test_continuing_episodes_are_cut_off_when_the_last_job_has_come():
     assert (terminated, truncated, info["time"]) == (False, True, 2.0)
 
 
+def test_load_history_and_time_since_the_last_burst():
+    """Half of the server from 0 on; two jobs at once at 30 are a burst (mean gap 20), one at 60 is not."""
+    env = one_server(
+        toy((0, 100, 2, 4, 1), (30, 5, 1, 1, 0), (30, 6, 1, 1, 0), (60, 7, 1, 1, 0)),
+        **{"history_time": 30, "rate_gaps": 1, "burst_level": 2},
+    )
+    history, rate, since_arrival, since_burst = 2 * 3 + 2, 2, 3, 4
+    obs, _ = env.reset()
+    assert (obs["backlog"][since_burst], obs["cluster"][0, history]) == (1, 0), "none yet"
+    obs, *_ = env.step(0)  # to 30
+    assert obs["backlog"][since_burst] == 0
+    assert obs["backlog"][rate] == pytest.approx((np.exp(-1.5) + 2) / 4)
+    assert obs["cluster"][0, history] == pytest.approx(0.5 * (1 - np.exp(-1)))
+    obs, *_ = env.step(1)  # to 60, 1.5 mean gaps later
+    assert obs["backlog"][since_burst] == pytest.approx(1.5 / 2.5)
+    assert obs["backlog"][since_arrival] == 0
+    assert obs["cluster"][0, history] == pytest.approx(0.5 * (1 - np.exp(-2)))
+
+
 @pytest.mark.parametrize(
     ("order", "expected"), [("arrival", [1, 2, 3]), ("sjf", [3, 2, 1]), ("priority", [2, 3, 1])]
 )

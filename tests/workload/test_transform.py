@@ -64,6 +64,17 @@ def test_a_load_needs_a_capacity_and_gaps():
         transform.scaled_to_load(Workload([1, 1], [1, 1], [[1], [1]], ["cpu"]), 0.5, 2.0)
 
 
+@pytest.mark.parametrize("load", [0, -1, np.nan, np.inf, 1e300, 1001, 1e-7, 1e-300])
+def test_a_load_out_of_range_is_refused(load):
+    with pytest.raises(UserError, match=r"load is .*; it must be from 1e-06 to 1000"):
+        transform.scaled_to_load(JOBS, load)
+
+
+def test_jobs_that_take_no_time_are_no_load():
+    with pytest.raises(UserError, match="none of them takes time"):
+        transform.scaled_to_load(Workload([0, 1], [0, 0], [[1], [1]], ["cpu"]), 0.5, 2.0)
+
+
 def test_units_change_numbers_and_not_jobs():
     other = transform.in_units(JOBS, time=(1 / 60, "min"), resources={"memory": (1024, "MiB")})
     assert other.time_unit == "min"

@@ -2,10 +2,10 @@
 
 from typing import Any, ClassVar
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from schedrl.envs.numbered import NumberedEnv
 from schedrl.settings import UserError
 from schedrl.sim.deeprm.state import ENDED, TERM_NAMES, TERMINATED, TIME, TRUNCATED
 
@@ -16,7 +16,7 @@ from .jobs import jobs_of
 from .settings import DeepRMSettings, chosen
 
 
-class DeepRMEnv(gymnasium.Env):
+class DeepRMEnv(NumberedEnv):
     """One pool of R resources that runs jobs of known duration and demand (HotNets 2016, section 3).
 
     **Decision.** Which visible job to start next, or to let time pass. Starting takes no time, so several
@@ -60,34 +60,22 @@ class DeepRMEnv(gymnasium.Env):
         self.representation = self.settings.representation
         self.render_mode = render_mode
         self._family, self._workload = family, None if isinstance(workload, str) else workload
-        self._jobs = jobs_of(self.settings, 0, family, self._workload)
-        self._seeded = self._started = False
+        self._jobs = self._source(0)
         self._clusters = Clusters(self.settings, 1, self._jobs.max_jobs, self._jobs.steps)
         self._colours = Colours(self._clusters) if self.settings.image_colours else None
         self.observation_space = self._clusters.observer.space
         self.action_space = spaces.Discrete(self.settings.num_actions)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
-        """Start an episode with the next job sequence, or with `options={"sequence": i}`.
+    def _source(self, seed: int) -> Any:
+        return jobs_of(self.settings, seed, self._family, self._workload)
 
-        A seed starts the sequences from the first again; without any, they are drawn from `np_random`.
-        """
-        super().reset(seed=seed)
-        if seed is not None or not self._seeded:
-            self._seeded = True
-            own = seed if seed is not None else int(self.np_random.integers(2**31))
-            self._jobs = jobs_of(self.settings, own, self._family, self._workload)
-        wanted = (options or {}).get("sequence")
-        if wanted is None:
-            numbers, jobs = self._jobs.next(1)
-        else:
-            numbers = np.array([wanted])
-            jobs = self._jobs.at(numbers)
-        self._clusters.load(np.zeros(1, np.int64), numbers, jobs)
-        self._started = True
-        if self._colours:
-            self._colours.shuffle(self.np_random)
-        return self._observe(), {"sequence": int(numbers[0])}
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
+        """Start an episode, see the base; colours are shuffled."""
+        obs, info = super().reset(seed=seed, options=options)
+        if not self._colours:
+            return obs, info
+        self._colours.shuffle(self.np_random)
+        return self._observe(), info
 
     def step(self, action: int) -> tuple[dict, float, bool, bool, dict]:
         """Take one decision.
@@ -95,8 +83,7 @@ class DeepRMEnv(gymnasium.Env):
         Raises:
             ValueError: an action outside 0..S; or no episode is going on.
         """
-        if not self._started or self._clusters.ended[0]:
-            raise ValueError("no episode is going on; call reset() before the next step()")
+        self._require_going_on()
         reward = float(self._clusters.step(np.reshape(action, 1))[0])
         if self._colours:
             self._colours.update()
@@ -107,14 +94,10 @@ class DeepRMEnv(gymnasium.Env):
         return self._observe(), reward, ended == TERMINATED, ended == TRUNCATED, info
 
     def _observe(self) -> dict[str, np.ndarray]:
-        obs = {name: leaf[0] for name, leaf in self._clusters.observe().items()}
+        obs = super()._observe()
         if self._colours:
             obs["image"] = self._colours.paint(obs["image"])
         return obs
-
-    def action_masks(self) -> np.ndarray:
-        """Return the mask [S + 1] (the name that sb3-contrib calls)."""
-        return self._clusters.observe()["action_mask"][0]
 
     def slot_jobs(self) -> np.ndarray:
         """Return [S] the number (by arrival in the sequence) of the job in each slot, -1 where empty."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 from schedrl.envs.workload_choice import OWN, TRACE, HoldsWorkload, generator_settings, made
-from schedrl.settings.names import canonical
 from schedrl.workload.deeprm import DeepRMJobs
 
 DISTRIBUTIONS = ("bimodal", "uniform")
@@ -84,10 +83,7 @@ class ClusterJobs(HoldsWorkload, DeepRMJobs):
         `workload_settings` as a mapping is laid over what is there; another workload starts from its
         defaults; `trace_file` alone chooses real_trace.
         """
-        known = self.kinds()
-        changes = {canonical(name, known): value for name, value in changes.items()}
-        trace = any(canonical(name, ["trace_file"]) == "trace_file" for name in changes)
-        workload = changes.get("workload", TRACE if trace else self.workload)
+        changes, workload = self._named(changes)
         own = generator_settings(workload)
         usual = self.defaults()
         if workload != self.workload:  # what the other one had isn't for this one

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from schedrl.envs.in_turn import InTurn
 from schedrl.settings import UserError
 from schedrl.sim.deeprm.sequences import Sequences, from_steps, from_workload, narrowed, with_gaps
 from schedrl.workload.deeprm import DeepRMJobs
@@ -17,7 +18,7 @@ from .placed import PlacedJobs, jobs_only
 from .traced import TracedJobs
 
 
-class StreamedJobs:
+class StreamedJobs(InTurn):
     """The sequences 0, 1, 2, ... of one family of a seed."""
 
     def __init__(self, jobs: DeepRMJobs, seed: int, family: str) -> None:
@@ -25,14 +26,6 @@ class StreamedJobs:
         self._first = 0  # number of the first sequence in `_ready`
         self._ready: Sequences | None = None
         self.steps = self.max_jobs = jobs.sequence_length
-        self.cursor = 0
-        """Number of the sequence that comes next."""
-
-    def next(self, count: int) -> tuple[np.ndarray, Sequences]:
-        """Return the numbers [count] of the next sequences, and the sequences."""
-        numbers = np.arange(self.cursor, self.cursor + count)
-        self.cursor += count
-        return numbers, self.at(numbers)
 
     def at(self, numbers: np.ndarray) -> Sequences:
         """Return the sequences of these ascending, adjacent numbers.
@@ -50,21 +43,13 @@ class StreamedJobs:
         return self._ready.rows(slice(first - self._first, end - self._first))
 
 
-class GivenJobs:
+class GivenJobs(InTurn):
     """Sequences that the user gave, in turn."""
 
     def __init__(self, sequences: Sequences) -> None:
-        self._sequences = sequences
+        self._sequences, self.total = sequences, sequences.count
         self.steps = sequences.steps
         self.max_jobs = sequences.arrival.shape[1]
-        self.cursor = 0
-        """Number of the sequence that comes next."""
-
-    def next(self, count: int) -> tuple[np.ndarray, Sequences]:
-        """Return the numbers [count] of the next sequences, and the sequences."""
-        numbers = np.arange(self.cursor, self.cursor + count) % self._sequences.count
-        self.cursor += count
-        return numbers, self.at(numbers)
 
     def at(self, numbers: np.ndarray) -> Sequences:
         """Return the sequences of these numbers.

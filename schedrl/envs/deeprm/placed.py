@@ -4,11 +4,12 @@ Sequence number i is a pure function of the jobs' settings, the seed, the family
 `schedrl.workload.streams`; here several jobs may arrive in one step.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 
+from schedrl.envs.in_turn import InTurn
 from schedrl.settings import UserError, one_of
 from schedrl.sim.deeprm.sequences import NEVER, Sequences
 from schedrl.workload.slots import Grid, SlotJobs
@@ -27,7 +28,7 @@ def jobs_only(settings: ClusterJobs) -> ClusterJobs:
     return ClusterJobs(**{name: getattr(settings, name) for name in ClusterJobs.kinds()})
 
 
-class PlacedJobs(ABC):
+class PlacedJobs(InTurn):
     """The sequences 0, 1, 2, ... of one family of a seed; subclasses draw them by blocks.
 
     Args:
@@ -42,20 +43,12 @@ class PlacedJobs(ABC):
             raise UserError(f"seed is {seed}; it must be 0 or more")
         self.jobs, self.seed, self.family = jobs, seed, one_of("family", family, FAMILIES)
         self.steps, self.max_jobs = jobs.sequence_length, max_jobs
-        self.cursor = 0
-        """Number of the sequence that comes next."""
         training = family == "train"
         self.block = block_size(jobs)
         self.loads = (jobs.train_loads if training else ()) or (jobs.load,)
         """Loads that sequences have in turn, from the first of a block on; None: the workload's own."""
         self._cycle = jobs.num_sequences if training else 0
         self._blocks: dict[int, Sequences] = {}
-
-    def next(self, count: int) -> tuple[np.ndarray, Sequences]:
-        """Return the numbers [count] of the next sequences, and the sequences."""
-        numbers = np.arange(self.cursor, self.cursor + count)
-        self.cursor += count
-        return numbers, self.at(numbers)
 
     def at(self, numbers: np.ndarray) -> Sequences:
         """Return the sequences of these numbers.

@@ -2,9 +2,9 @@
 
 from typing import Any, ClassVar
 
-import gymnasium
 import numpy as np
 
+from schedrl.envs.numbered import NumberedEnv
 from schedrl.settings import UserError
 from schedrl.sim.cluster.schedule import Schedule
 from schedrl.sim.cluster.state import CLOCK
@@ -18,7 +18,7 @@ from .jobs import jobs_of
 from .settings import SimpleClusterSettings, chosen
 
 
-class SimpleClusterEnv(gymnasium.Env):
+class SimpleClusterEnv(NumberedEnv):
     """M machines with R resources; jobs arrive in continuous time and run until they are done.
 
     **Decision.** Where to start a waiting job, or to wait until the next arrival or finish. Starting takes no
@@ -62,31 +62,13 @@ class SimpleClusterEnv(gymnasium.Env):
         self.representation = self.settings.representation
         self.render_mode = render_mode
         self._family, self._workload = family, workload
-        self._jobs = jobs_of(self.settings, 0, family, workload)
-        self._seeded = self._started = False
+        self._jobs = self._source(0)
         self._clusters = Clusters(self.settings, 1, self._jobs)
         self.observation_space = self._clusters.observer.space
         self.action_space = space_of(self._clusters.spec)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
-        """Start an episode with the next job sequence, or with `options={"sequence": i}`.
-
-        A seed starts the sequences from the first again; without any, they are drawn from `np_random`.
-        """
-        super().reset(seed=seed)
-        if seed is not None or not self._seeded:
-            self._seeded = True
-            own = seed if seed is not None else int(self.np_random.integers(2**31))
-            self._jobs = jobs_of(self.settings, own, self._family, self._workload)
-        wanted = (options or {}).get("sequence")
-        if wanted is None:
-            numbers, jobs = self._jobs.next(1)
-        else:
-            numbers = np.array([wanted])
-            jobs = self._jobs.at(numbers)
-        self._clusters.load(np.zeros(1, np.int64), numbers, jobs)
-        self._started = True
-        return self._observe(), {"sequence": int(numbers[0])}
+    def _source(self, seed: int) -> Any:
+        return jobs_of(self.settings, seed, self._family, self._workload)
 
     def step(self, action: Any) -> tuple[dict, float, bool, bool, dict]:
         """Take one decision.
@@ -94,8 +76,7 @@ class SimpleClusterEnv(gymnasium.Env):
         Raises:
             ValueError: an action out of range; or no episode is going on.
         """
-        if not self._started or self._clusters.ended[0]:
-            raise ValueError("no episode is going on; call reset() before the next step()")
+        self._require_going_on()
         if self._clusters.spec.action == ELASTIC:
             choice, device, shares = action
             batch: Any = (np.reshape(choice, 1), np.reshape(device, 1), np.reshape(shares, (1, -1)))
@@ -111,17 +92,10 @@ class SimpleClusterEnv(gymnasium.Env):
         }
         return self._observe(), reward, ended == TERMINATED, ended == TRUNCATED, info
 
-    def _observe(self) -> dict[str, np.ndarray]:
-        return {name: leaf[0] for name, leaf in self._clusters.observe().items()}
-
     @property
     def num_choices(self) -> int:
         """How many discrete choices of jobs and machines there are: what an elastic mask begins with."""
         return self._clusters.spec.num_choices
-
-    def action_masks(self) -> np.ndarray:
-        """Return the mask [A] (the name that sb3-contrib calls)."""
-        return self._clusters.observe()["action_mask"][0]
 
     def jobs(self) -> dict[str, np.ndarray]:
         """Return the job table so far as columns: job_id, arrival_time, start_time, finish_time, duration,

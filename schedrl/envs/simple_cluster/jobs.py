@@ -6,12 +6,13 @@ is the arrival of the job before its first. Of a trace, each is a run of jobs fr
 that the family has.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from schedrl.envs.in_turn import InTurn
 from schedrl.envs.workload_choice import TRACE
 from schedrl.settings import UserError, one_of
 from schedrl.sim.cluster.problem import REASONS, Problem, prepare
@@ -39,7 +40,7 @@ BLOCK, BLOCK_JOBS = 256, 50_000
 CACHED_BLOCKS = 4
 
 
-class Source(ABC):
+class Source(InTurn):
     """Sequences of one family; subclasses say which workload a sequence is.
 
     `problem` holds the machines as the simulator reads them (and some jobs).
@@ -51,22 +52,6 @@ class Source(ABC):
         self.names = [resource.name for resource in self.machines.resources]
         """Resources of the machines: the first of those that the problem has."""
         self.max_jobs = self.max_instances = settings.num_jobs
-        self.cursor = 0
-        """Number of the sequence that comes next."""
-
-    def next(self, count: int) -> tuple[np.ndarray, Jobs]:
-        """Return the numbers [count] of the next sequences, and the sequences."""
-        numbers = np.arange(self.cursor, self.cursor + count)
-        self.cursor += count
-        return numbers, self.at(numbers)
-
-    @abstractmethod
-    def at(self, numbers: np.ndarray) -> Jobs:
-        """Return the sequences of these numbers.
-
-        Raises:
-            UserError: a number that there isn't.
-        """
 
     @abstractmethod
     def workload(self, number: int) -> Workload:
@@ -134,6 +119,7 @@ class Given(Source):
 
     def __init__(self, settings: SimpleClusterSettings, workloads: Sequence[Workload]) -> None:
         self._workloads = list(workloads)
+        self.total = len(self._workloads)
         machines = machines_of(settings)
         longest = max(self._workloads, key=len)
         problems = [prepare(workload, machines) for workload in self._workloads]
@@ -148,12 +134,6 @@ class Given(Source):
             for problem, workload in zip(problems, self._workloads, strict=True)
         ]
         self._jobs = Jobs(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-
-    def next(self, count: int) -> tuple[np.ndarray, Jobs]:
-        """Return the numbers [count] of the next sequences, and the sequences."""
-        numbers = np.arange(self.cursor, self.cursor + count) % len(self._workloads)
-        self.cursor += count
-        return numbers, self.at(numbers)
 
     def at(self, numbers: np.ndarray) -> Jobs:
         """Return the sequences of these numbers, see the base."""

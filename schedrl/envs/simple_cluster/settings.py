@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Literal, Self
 
 from schedrl.envs.workload_choice import OWN, TRACE, HoldsWorkload, generator_settings, made
 from schedrl.settings import UserError, preset_values
-from schedrl.settings.names import canonical
 
 from .reward_settings import weights_of
 
@@ -171,10 +170,7 @@ class SimpleClusterSettings(HoldsWorkload):
         `workload_settings` as a mapping is laid over what is there; another workload starts from its
         defaults; `trace_file` alone chooses real_trace.
         """
-        known = self.kinds()
-        changes = {canonical(name, known): value for name, value in changes.items()}
-        trace = any(canonical(name, ["trace_file"]) == "trace_file" for name in changes)
-        workload = changes.get("workload", TRACE if trace else self.workload)
+        changes, workload = self._named(changes)
         if workload != self.workload:
             changes = {"workload_settings": None, "workload": workload} | changes
         if workload not in OWN:

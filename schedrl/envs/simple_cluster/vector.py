@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from schedrl.envs.numbered import Numbered
@@ -16,18 +16,20 @@ from schedrl.sim.cluster_decisions.state import SEQUENCE
 from . import job_table, render
 from .actions import space_of
 from .clusters import SUMMARY, Clusters
-from .jobs import jobs_of
+from .jobs import Source, jobs_of
 from .observation import Observer
 from .settings import SimpleClusterSettings, chosen
 
 
-class SimpleClusterVectorEnv(Numbered, VectorEnv):
+class SimpleClusterVectorEnv(Numbered):
     """N clusters (rules and spaces: `SimpleClusterEnv`); one that ends is reset in the same step.
 
     Where an episode ended, `infos["final_obs"]` holds its last observation, `infos["final_info"]` its last
     `time` and the number of its `sequence`, `infos["episode"]` its return `r`, decisions `l`, mean bounded
     `slowdown` of the jobs that were taken in (unfinished ones up to the end) and how many `arrived`, were
     `finished` and `rejected`. `_final_obs`, ... [N] tell where.
+
+    Actions are choices [N]; elastic ones (choices [N], devices [N], shares [N, 2]).
 
     Args:
         settings: where to start from, default the defaults; `preset` and then single keywords replace some.
@@ -63,7 +65,7 @@ class SimpleClusterVectorEnv(Numbered, VectorEnv):
         self.settings, self.num_envs = settings, num_envs
         self.representation = settings.representation
         self._family, self._workload, self._copy = family, workload, copy
-        self._jobs = jobs_of(settings, seed, family, workload)
+        self._jobs = self._source(seed)
         self.clusters = Clusters(settings, num_envs, self._jobs)
         self.single_observation_space = self.clusters.observer.space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -71,84 +73,23 @@ class SimpleClusterVectorEnv(Numbered, VectorEnv):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._obs = self.clusters.observer.empty(num_envs)
         self._terms = dict(zip(TERM_NAMES, self.clusters.terms, strict=True))
-        self._started = False
         self._observers: dict[str, Observer] = {}
 
-    def reset(self, *, seed: int | None = None, options: dict | None = None) -> tuple[dict, dict]:
-        """Start N new episodes; a seed starts its job sequences from the first.
+    def _source(self, seed: int) -> Source:
+        return jobs_of(self.settings, seed, self._family, self._workload)
 
-        Args:
-            seed: of the job sequences from here on.
-            options: {"sequences": [N] numbers} plays these.
+    def _chosen(self, numbers: np.ndarray) -> tuple[np.ndarray, Any]:
+        if numbers.shape != (self.num_envs,) or numbers.dtype.kind not in "iu":
+            raise ValueError(f"sequences must be {self.num_envs} whole numbers, got {numbers!r}")
+        self._jobs.cursor = int(numbers.max()) + 1
+        return numbers, self._jobs.at(numbers)
 
-        Returns:
-            The observations (leading axis N) and empty infos.
-        """
-        super().reset(seed=seed)
-        if seed is not None:
-            self._jobs = jobs_of(self.settings, seed, self._family, self._workload)
-        wanted = (options or {}).get("sequences")
-        if wanted is None:
-            numbers, jobs = self._next(self.num_envs)
-        else:
-            numbers = np.asarray(wanted)
-            if numbers.shape != (self.num_envs,) or numbers.dtype.kind not in "iu":
-                raise ValueError(f"sequences must be {self.num_envs} whole numbers, got {numbers!r}")
-            self._jobs.cursor = int(numbers.max()) + 1
-            jobs = self._jobs.at(numbers)
-        self.clusters.load(self.clusters.everyone, numbers, jobs)
-        self._started = True
-        return self._observe(), {}
-
-    def step(self, actions: Any) -> tuple[dict, np.ndarray, np.ndarray, np.ndarray, dict]:
-        """Take one decision in each environment.
-
-        Args:
-            actions: [N] choices; elastic ones (choices [N], devices [N], shares [N, 2]).
-
-        Returns:
-            Observations, rewards [N] float64, terminated [N], truncated [N], infos (`reward_terms` [N] each).
-
-        Raises:
-            ValueError: an action out of range, with its number; or `reset` was never called.
-        """
-        if not self._started:
-            raise ValueError("no episodes are going on; call reset() before the first step()")
-        clusters = self.clusters
-        clusters.step(actions)
-        rewards, terminated, truncated = clusters.rewards, clusters.terminated, clusters.truncated
-        terms = self._terms
-        if self._copy:
-            rewards, terminated, truncated = rewards.copy(), terminated.copy(), truncated.copy()
-            terms = {name: row.copy() for name, row in terms.items()}
-        infos: dict[str, Any] = {"reward_terms": terms}
-        over = terminated | truncated
-        (done,) = over.nonzero()
-        if done.size:
-            infos |= self._start_anew(done, over)
-        return self._observe(), rewards, terminated, truncated, infos
-
-    def _observe(self) -> dict[str, np.ndarray]:
-        return self.clusters.observe(out=None if self._copy else self._obs)
-
-    def _start_anew(self, done: np.ndarray, over: np.ndarray) -> dict[str, Any]:
-        """Start others in place of the episodes that ended, `done` [K] or where `over` [N]; tell of those."""
-        final = self.clusters.observe(done)
-        observations = np.empty(self.num_envs, object)
-        for row, env in enumerate(done.tolist()):
-            observations[env] = {name: leaf[row] for name, leaf in final.items()}
+    def _loaded(self, done: np.ndarray) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
         arrays = self.clusters.state.arrays
         time, sequence = arrays.x[:, CLOCK].copy(), arrays.n[:, SEQUENCE].copy()
         left = np.zeros((len(SUMMARY), self.num_envs))
         left[:, done] = self.clusters.load(done, *self._next(done.size)).T
-        return {
-            "final_obs": observations,
-            "final_info": {"time": time, "sequence": sequence, "_time": over, "_sequence": over},
-            "episode": dict(zip(SUMMARY, left, strict=True)),
-            "_final_obs": over,
-            "_final_info": over,
-            "_episode": over,
-        }
+        return time, sequence, dict(zip(SUMMARY, left, strict=True))
 
     def times(self) -> np.ndarray:
         """Return the present time [N] of each environment in whole mean gaps between arrivals.
@@ -174,10 +115,6 @@ class SimpleClusterVectorEnv(Numbered, VectorEnv):
         """Return the present state of each environment as text."""
         names = self._jobs.names
         return tuple(render.text(self.clusters, n, names) for n in range(self.num_envs))
-
-    def action_masks(self) -> np.ndarray:
-        """Return the masks [N, A]."""
-        return self.clusters.observe()["action_mask"]
 
     def jobs(self) -> list[dict[str, np.ndarray]]:
         """Return the job table so far of each environment, see `SimpleClusterEnv.jobs`."""

@@ -29,9 +29,7 @@ def at_load(workload: Workload, fitting: Workload, load: float, capacity: np.nda
         load: of the busiest resource, 1 = 100 %.
         capacity: of the cluster [R], unknown where it has nothing.
     """
-    factor = np.nanmax(fitting.load(capacity)) / load
-    wanted = float(np.nanmax(workload.load(capacity)) / factor)
-    return transform.scaled_to_load(workload, wanted, capacity.tolist())
+    return transform.stretched(workload, float(np.nanmax(fitting.load(capacity))) / load)
 
 
 def peak(workload: Workload, capacity: np.ndarray, stretch: float = 1.0) -> np.ndarray:

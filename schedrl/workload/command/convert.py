@@ -31,7 +31,7 @@ def add_flags(parser: Parser) -> None:
         "--load",
         metavar="L",
         type=float,
-        help="scale arrivals to that load of the busiest resource (1 = 100 %%)",
+        help="scale arrivals to that load of the busiest resource (1 = 100 %%), at most 1000",
     )
 
 
