@@ -31,9 +31,9 @@ class MixedPolicy(NumpyPolicy):
         super().__init__(spec, weights, statistics, seed)
         self.actions = ActionSpec.from_dict(spec["actions"])
 
-    def forward(self, obs: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
-        """Return outputs `[B, sum(sizes) + k]`, illegal logits at LARGE_NEGATIVE, and values `[B]`."""
-        outputs, values = self._outputs(obs)
+    def _forward(self, obs: Mapping[str, Any], values: bool = True) -> tuple[np.ndarray, Any]:
+        """Return outputs `[B, sum(sizes) + k]`, illegal logits at LARGE_NEGATIVE, and quantiles."""
+        outputs, found = self._outputs(obs, values)
         logits = outputs[:, : self.actions.num_logits]
         if self.actions.sizes:
             mask = np.asarray(obs[MASK], bool)
@@ -41,7 +41,7 @@ class MixedPolicy(NumpyPolicy):
                 require_legal(part)
             logits = np.where(mask, logits, np.float32(LARGE_NEGATIVE))
         numbers = outputs[:, self.actions.num_logits :]
-        return np.concatenate([logits, numbers], axis=1), values.mean(axis=-1)
+        return np.concatenate([logits, numbers], axis=1), found
 
     def predict(self, obs: Mapping[str, Any], deterministic: bool = True) -> Any:
         """Return the action of one observation, or of a batch, as `step` takes it.
@@ -50,7 +50,7 @@ class MixedPolicy(NumpyPolicy):
         numbers are the same either way.
         """
         obs, single = self._batched(obs)
-        outputs, _ = self.forward(obs)
+        outputs, _ = self._forward(obs, values=False)
         stored = self._drawn(outputs, None if deterministic else self.rng)
         actions = self.actions.decode(self.actions.inside(stored))
         if not single:
@@ -73,7 +73,7 @@ class MixedPolicy(NumpyPolicy):
     def scores(self, obs: Mapping[str, Any]) -> np.ndarray:
         """Return the logits of all discrete parts, `[A]` or `[B, A]`; -inf where illegal."""
         obs, single = self._batched(obs)
-        logits = self.forward(obs)[0][:, : self.actions.num_logits]
+        logits = self._forward(obs, values=False)[0][:, : self.actions.num_logits]
         logits = np.where(logits <= LARGE_NEGATIVE, -np.inf, logits)
         return logits[0] if single else logits
 

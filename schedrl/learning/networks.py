@@ -106,9 +106,14 @@ class SlotNetwork:
         )
 
     def forward(
-        self, ops: Any, w: Mapping[str, Any], obs: Mapping[str, Any], drop: Drop = keep
+        self,
+        ops: Any,
+        w: Mapping[str, Any],
+        obs: Mapping[str, Any],
+        drop: Drop = keep,
+        values: bool = True,
     ) -> tuple[Any, Any]:
-        """Return logits `[B, A]` and values `[B, V]` from float leaves with a leading batch axis."""
+        """Return logits `[B, A]` and values `[B, V]` (None unless wanted) from float leaves of a batch."""
         slots = self.num_slots
         queue = obs["queue"]
         embed = hidden(ops, w, "embed", ops.reshape(queue, (-1, queue.shape[-1])))  # [B*S, width]
@@ -120,8 +125,9 @@ class SlotNetwork:
         own += context
         score = dense(ops, w, "score", ops.reshape(ops.relu(own), (-1, width)))
         logits = ops.concat([ops.reshape(score, (-1, slots)), dense(ops, w, "noop", state)])
-        value = dense(ops, w, "value", drop(hidden(ops, w, "value_hidden", state)))
-        return logits, value
+        if not values:
+            return logits, None
+        return logits, dense(ops, w, "value", drop(hidden(ops, w, "value_hidden", state)))
 
 
 class DenseNetwork:
@@ -155,14 +161,19 @@ class DenseNetwork:
         self.layers = (*body, *heads)
 
     def forward(
-        self, ops: Any, w: Mapping[str, Any], obs: Mapping[str, Any], drop: Drop = keep
+        self,
+        ops: Any,
+        w: Mapping[str, Any],
+        obs: Mapping[str, Any],
+        drop: Drop = keep,
+        values: bool = True,
     ) -> tuple[Any, Any]:
-        """Return logits `[B, A]` and values `[B, V]` from float leaves with a leading batch axis."""
+        """Return logits `[B, A]` and values `[B, V]` (None unless wanted) from float leaves of a batch."""
         parts = flat(ops, obs, self.leaves)
         x = parts[0] if len(parts) == 1 else ops.concat(parts)
         for i in range(self.depth):
             x = hidden(ops, w, f"hidden_{i}", x)
-        return dense(ops, w, "policy", x), dense(ops, w, "value", drop(x))
+        return dense(ops, w, "policy", x), dense(ops, w, "value", drop(x)) if values else None
 
 
 Network = SlotNetwork | DenseNetwork | PairScorer

@@ -115,13 +115,14 @@ class NumpyPolicy:
         """
         return np.sort(self._forward(obs)[1], axis=-1)
 
-    def _forward(self, obs: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    def _forward(self, obs: Mapping[str, Any], values: bool = True) -> tuple[np.ndarray, Any]:
+        """Return logits and quantiles `[B, V]`, which to act needs not: None unless wanted."""
         mask = np.asarray(obs[MASK], bool)
         require_legal(mask)
-        logits, values = self._outputs(obs)
-        return np.where(mask, logits, np.float32(LARGE_NEGATIVE)), values
+        logits, found = self._outputs(obs, values)
+        return np.where(mask, logits, np.float32(LARGE_NEGATIVE)), found
 
-    def _outputs(self, obs: Mapping[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    def _outputs(self, obs: Mapping[str, Any], values: bool) -> tuple[np.ndarray, Any]:
         """Return what the network puts out, the mask not yet applied."""
         leaves = {}
         for name, (_, dtype) in self.leaves.items():
@@ -131,12 +132,12 @@ class NumpyPolicy:
             leaves[name] = leaf / np.float32(255.0) if dtype == "uint8" else leaf
         if self.network.extra:
             leaves |= self.network.seen(networks.NUMPY, obs) | {"legal": np.asarray(obs[MASK], bool)}
-        return self.network.forward(networks.NUMPY, self._weights, leaves)
+        return self.network.forward(networks.NUMPY, self._weights, leaves, values=values)
 
     def predict(self, obs: Mapping[str, Any], deterministic: bool = True) -> Any:
         """Return the action of one observation (int) or the actions of a batch `[B]` int64."""
         obs, single = self._batched(obs)
-        logits, _ = self.forward(obs)
+        logits, _ = self._forward(obs, values=False)
         if not deterministic:
             noise = self.rng.gumbel(size=logits.shape)
             logits = np.where(obs[MASK], logits / self.temperature + noise, -np.inf)
@@ -167,7 +168,7 @@ class NumpyPolicy:
     def scores(self, obs: Mapping[str, Any]) -> np.ndarray:
         """Return the logits, `[A]` or `[B, A]`; -inf where illegal."""
         obs, single = self._batched(obs)
-        logits = np.where(obs[MASK], self.forward(obs)[0], -np.inf)
+        logits = np.where(obs[MASK], self._forward(obs, values=False)[0], -np.inf)
         return logits[0] if single else logits
 
     def _batched(self, obs: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bool]:

@@ -145,9 +145,14 @@ class PairScorer:
         return (slots if self.any_job else 1) * (machines + self.rejects) + 1
 
     def forward(
-        self, ops: Any, w: Mapping[str, Any], obs: Mapping[str, Any], drop: Drop = keep
+        self,
+        ops: Any,
+        w: Mapping[str, Any],
+        obs: Mapping[str, Any],
+        drop: Drop = keep,
+        values: bool = True,
     ) -> tuple[Any, Any]:
-        """Return logits `[B, A]` and values `[B, V]` from float leaves with a leading batch axis."""
+        """Return logits `[B, A]` and values `[B, V]` (None unless wanted) from float leaves of a batch."""
         job, machine, state = self._described(ops, w, obs, ("job", "machine"))
         state = hidden(ops, w, "state", state)
         shared = dense(ops, w, "state_part", state)
@@ -161,7 +166,7 @@ class PairScorer:
         parts.append(dense(ops, w, "wait", hidden(ops, w, "wait_hidden", state)))
         if self.rest:
             parts.append(dense(ops, w, "rest", hidden(ops, w, "rest_hidden", ops.relu(alone[:, 0]))))
-        return ops.concat(parts), self._value(ops, w, obs, drop)
+        return ops.concat(parts), self._value(ops, w, obs, drop) if values else None
 
     def _preferred(self, ops: Any, obs: Mapping[str, Any], scores: Any) -> Any:
         if not self.prior:

@@ -51,8 +51,8 @@ class RealTraceSettings(Settings):
     rest is for testing. Above 0, together below 1."""
 
     load: float | None = None
-    """Load of the busiest resource (0.9 = 90 % of the capacity); above 0, at most 1000. Gaps between arrivals are
-    scaled so that the jobs of the family's part have it together. None: as recorded."""
+    """Load of the busiest resource (0.9 = 90 % of the capacity); above 0, at most 1000. Gaps between arrivals
+    are scaled so that the jobs of the family's part have it together. None: as recorded."""
 
     exact_load: bool = False
     """Scale every workload by itself, so that each has exactly this load; needs `load`."""
