@@ -131,8 +131,8 @@ class Guest(NamedTuple):
     """Values below all that are given."""
 
 
-def whole_number(low: int) -> Callable[[str], int]:
-    """Return the ``type`` of a flag outside of settings: a whole number, at least ``low``."""
+def whole_number(low: int, high: int = 2**31 - 1) -> Callable[[str], int]:
+    """Return the ``type`` of a flag outside of settings: a whole number from ``low`` to ``high``."""
 
     def read(text: str) -> int:
         try:
@@ -141,6 +141,8 @@ def whole_number(low: int) -> Callable[[str], int]:
             raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
         if value < low:
             raise argparse.ArgumentTypeError(f"must be at least {low}, got {value}")
+        if value > high:
+            raise argparse.ArgumentTypeError(f"must be at most {high:,}, got {text}")
         return value
 
     return read

@@ -24,6 +24,8 @@ def check_folder_writable(path: str | os.PathLike[str], flag: str = "--output_di
     Raises:
         UserError: it is a file, lies under one, or its nearest existing parent can't be written.
     """
+    if not str(path):
+        raise UserError(f"{flag} is empty; name a folder, . for this one")
     folder = Path(path).expanduser()
     parent = folder.absolute()
     while not parent.exists() and parent != parent.parent:
@@ -53,9 +55,9 @@ def _stdout_closed() -> bool:
 def main_guard(main: Callable[..., int | None]) -> Callable[..., int]:
     """Wrap a command line's ``main(argv=None)``: its errors become one line on stderr and an exit code.
 
-    ``UserError`` -> ``error: ...`` and 2; Ctrl-C -> 130; None -> 0. Anything else is our bug: a traceback
-    and 1. Command lines do linear algebra in one thread, unless the environment says otherwise: on matrices
-    as small as ours a second one costs more than it gives.
+    ``UserError``, or too little memory -> ``error: ...`` and 2; Ctrl-C -> 130; None -> 0. Anything else is our
+    bug: a traceback and 1. Command lines do linear algebra in one thread, unless the environment says
+    otherwise: on matrices as small as ours a second one costs more than it gives.
     """
 
     @functools.wraps(main)
@@ -66,6 +68,10 @@ def main_guard(main: Callable[..., int | None]) -> Callable[..., int]:
             return main(None if argv is None else list(argv)) or 0
         except UserError as error:
             print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+            return BAD_INPUT
+        except MemoryError as error:
+            text = str(error) or "the machine has not as much"
+            print(f"error: not enough memory: {text}; give less data, or smaller sizes", file=sys.stderr)
             return BAD_INPUT
         except KeyboardInterrupt:
             print("interrupted", file=sys.stderr)

@@ -8,6 +8,7 @@ Alibaba GPU trace 2023 is understood too.
 import csv
 import math
 import os
+import reprlib
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,6 +25,8 @@ UNITS = {"cpu": "cores", "memory": "GB", "gpu": "gpus"}
 ABOUT = ("name", "count", "model")
 """What is said of a machine beside its resources."""
 MOST_MACHINES = 1_000_000
+OPENB = tuple(name for name in AMOUNTS if name not in UNITS)
+"""Columns by which OpenB's node list is known."""
 
 
 def default_cluster(num_servers: int = 5, capacity: Sequence[float] = (8.0, 32.0, 2.0)) -> Machines:
@@ -51,7 +54,7 @@ def read_cluster(path: str | os.PathLike[str]) -> Machines:
     if path.suffix.lower() == ".toml":
         return _machines(_from_toml(text, path), f" in {path}")
     head = text[:1000].decode("latin-1").splitlines()[:1] or [""]
-    if text[:2] == b"\x1f\x8b" or set(AMOUNTS) <= {name.strip() for name in head[0].split(",")}:
+    if text[:2] == b"\x1f\x8b" or set(OPENB) & {name.strip() for name in head[0].split(",")}:
         return read_machines(path)
     return _machines(_from_csv(text, path), f" in {path}")
 
@@ -74,13 +77,15 @@ def _from_csv(text: bytes, path: Path) -> list[dict[str, Any]]:
     try:
         lines = text.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 text: {error}") from None
+        raise UserError(f"{path} is not UTF-8 text ({error}); save it as UTF-8") from None
     rows = [[cell.strip() for cell in row] for row in csv.reader(lines) if any(map(str.strip, row))]
     if len(rows) < 2:
         raise UserError(
             f"{path} has no machines; write a header (name,count,cpu,memory,gpu) and a line for each"
         )
     header = rows[0]
+    if len(header) == 1 and any(sign in header[0] for sign in ";\t|"):
+        raise UserError(f"{path}: the header {header[0]!r} has no commas; part the columns by commas")
     if len(set(header)) < len(header) or not all(header):
         raise UserError(f"{path}: the header {','.join(header)!r} needs names, each once")
     for number, row in enumerate(rows[1:], 2):
@@ -110,9 +115,6 @@ def _machines(rows: Sequence[Mapping[str, Any]], where: str) -> Machines:
         if missing:
             raise UserError(f"machine {label!r}{where} has no {missing[0]}; give it, 0 if it has none")
         amount = [_number(row[name], f"{name} of {label!r}{where}") for name in resources]
-        gpus = amount[resources.index("gpu")] if "gpu" in resources else 0
-        if gpus != int(gpus):
-            raise UserError(f"gpu of {label!r}{where} is {gpus:g}; give whole devices (jobs may take parts)")
         names += [label] if count == 1 else [f"{label}-{i}" for i in range(int(count))]
         models += [str(row.get("model", ""))] * int(count)
         amounts += [amount] * int(count)
@@ -127,8 +129,8 @@ def _machines(rows: Sequence[Mapping[str, Any]], where: str) -> Machines:
 def _number(value: Any, what: str) -> float:
     try:
         number = math.nan if isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not (math.isfinite(number) and number >= 0):
-        raise UserError(f"{what} is {value!r}; it must be a number of 0 or more")
+        raise UserError(f"{what} is {reprlib.repr(value)}; it must be a finite number of 0 or more")
     return number

@@ -18,6 +18,8 @@ from schedrl.workload.types import Resource
 
 AMOUNTS = {"cpu_milli": 1000.0, "memory_mib": 1024.0, "gpu": 1.0}
 """Column -> how much of it makes one unit of the resource."""
+DEVICES = "gpu"
+"""The resource that is made of whole devices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,12 @@ class Machines:
                 f"machine {self.name[machine]!r} has {self.capacity[machine].tolist()} of "
                 f"{', '.join(r.name for r in self.resources)}; each must be 0 or more, and one above 0"
             )
+        devices = self.capacity[:, [resource.name == DEVICES for resource in self.resources]].sum(1)
+        for machine in np.flatnonzero(devices % 1 > 0)[:1]:
+            raise UserError(
+                f"machine {self.name[machine]!r} has {devices[machine]:g} of {DEVICES}; give whole devices "
+                "(jobs may take parts)"
+            )
         names = self.name.tolist()
         if not all(map(str.strip, names)) or len(set(names)) < len(names):
             twice = next((name for name in names if not name.strip() or names.count(name) > 1), "")
@@ -70,10 +78,11 @@ def read_machines(path: str | os.PathLike[str], encoding: str | None = None) -> 
     if not source.head.strip():
         raise UserError(f"{path} is empty: no machines; check that it was fetched whole")
     layout = headed_layout(source, ("sn", *AMOUNTS, "model"), text=("sn", "model"))
-    columns = joined(
-        ({name: table[name].to_numpy() for name in table} for table in read_table(source, layout, rejected)),
-        rejected,
-        source,
-    )
+    tables = [
+        {name: table[name].to_numpy() for name in table} for table in read_table(source, layout, rejected)
+    ]
+    if not tables:
+        raise UserError(f"{path} has a header and no machines; check that it was fetched whole")
+    columns = joined(tables, rejected, source)
     capacity = np.column_stack([columns[name] / whole for name, whole in AMOUNTS.items()])
     return Machines(columns["sn"], capacity, RESOURCES, columns["model"])

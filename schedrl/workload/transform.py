@@ -13,7 +13,7 @@ import numpy as np
 
 from schedrl.settings import UserError, one_of
 from schedrl.workload.readers.rejected import Rejected
-from schedrl.workload.types import UNKNOWN, Resource, Workload
+from schedrl.workload.types import LATEST, UNKNOWN, Resource, Workload
 
 MOMENTS = ("arrival", "deadline", "recorded_start", "recorded_finish")
 SPANS = ("duration", "estimate")
@@ -81,6 +81,10 @@ def scaled_to_load(
     if not LOADS[0] <= load <= LOADS[1]:
         low, high = LOADS
         raise UserError(f"load is {load:g}; it must be from {low:g} to {high:g} (1 = all that there is)")
+    if workload.arrival[-1] == workload.arrival[0]:
+        raise UserError(
+            f"{len(workload)} jobs arrive at one moment, so there is no load to scale; leave load out"
+        )
     loads = workload.load(capacity)
     if np.isnan(loads).all():
         names = ", ".join(resource.name for resource in workload.resources)
@@ -97,8 +101,8 @@ def stretched(workload: Workload, factor: float) -> Workload:
     arrival = workload.arrival[0] + (workload.arrival - workload.arrival[0]) * factor
     if not factor > 0:
         raise UserError("the jobs are no load, as none of them takes time; leave load out")
-    if not arrival[-1] < np.inf:
-        raise UserError(f"gaps {factor:g} times as long have no end; choose a higher load")
+    if not arrival[-1] <= LATEST:
+        raise UserError(f"gaps {factor:g} times as long end after {LATEST:g}; choose a higher load")
     unknown = np.full(len(workload), UNKNOWN)
     slack = np.asarray(workload.deadline) - workload.arrival
     return _replaced(

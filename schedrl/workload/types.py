@@ -15,6 +15,8 @@ from schedrl.settings import UserError
 
 UNKNOWN = np.nan
 """What `estimate`, `deadline`, `recorded_start` and `recorded_finish` hold where nothing is known."""
+LATEST = 1e15
+"""The largest time, in any unit: up to here times keep a digit behind the point."""
 
 
 NUMBERS = (
@@ -279,8 +281,8 @@ def _equal(a: Any, b: Any) -> bool:
 def _check_columns(columns: dict[str, np.ndarray], given: Sequence[str]) -> None:
     """Refuse the first job that makes no sense; only the columns that were `given` need a look."""
     rules: list[tuple[str, Callable[[np.ndarray], Any], str]] = [
-        ("arrival", lambda c: np.isfinite(c) & (c >= 0), "must be finite and 0 or more"),
-        ("duration", lambda c: np.isfinite(c) & (c >= 0), "must be finite and 0 or more"),
+        ("arrival", lambda c: (c >= 0) & (c <= LATEST), f"must be 0 or more, at most {LATEST:g}"),
+        ("duration", lambda c: (c >= 0) & (c <= LATEST), f"must be 0 or more, at most {LATEST:g}"),
         ("demand", lambda c: (np.isfinite(c) & (c >= 0)).all(1), "must be finite and 0 or more"),
         ("demand", lambda c: (c > 0).any(1), "must be above 0 in at least one resource"),
         ("estimate", _unknown_or_not_negative, "must be 0 or more, or UNKNOWN"),
@@ -299,13 +301,13 @@ def _check_columns(columns: dict[str, np.ndarray], given: Sequence[str]) -> None
         if wrong.size:
             job, value = int(wrong[0]), columns[name][wrong[0]]
             shown = value.tolist() if isinstance(value, np.ndarray) else value
-            raise UserError(f"job {columns['id'][job]!r} (number {job}): {name} {rule}, got {shown}")
+            raise UserError(f"job {str(columns['id'][job])!r} (number {job}): {name} {rule}, got {shown}")
     started, finished = columns["recorded_start"], columns["recorded_finish"]
     backwards = np.flatnonzero(finished < started)
     if backwards.size:
         job = int(backwards[0])
         raise UserError(
-            f"job {columns['id'][job]!r} (number {job}): recorded_finish {finished[job]:g} is before "
+            f"job {str(columns['id'][job])!r} (number {job}): recorded_finish {finished[job]:g} is before "
             f"recorded_start {started[job]:g}"
         )
 

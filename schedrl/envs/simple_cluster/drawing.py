@@ -189,7 +189,7 @@ def require_some(problems: list[Problem], what: str) -> None:
     """
     if all((problem.reject > 0).all() for problem in problems):
         reason = int(np.bincount(problems[0].reject).argmax())
-        raise UserError(f"no job of {what} can run on these machines: one {REASONS[reason]}")
+        raise UserError(f"no job of {what} can run on these machines: {REASONS[reason]}")
 
 
 def scales_of(jobs: Workload, rate: float | None) -> Scales:

@@ -75,8 +75,7 @@ class Streamed(Source):
         self.block = max(16, min(BLOCK, BLOCK_JOBS // settings.num_jobs))
         self._blocks: dict[int, tuple[Workload, np.ndarray, Jobs]] = {}
         if settings.workload == TRACE:
-            part = settings.workload_settings.part(self.family)
-            most = np.concatenate([[0], np.cumsum(part.instances)])
+            most = prepare(settings.workload_settings.part(self.family), self.machines).offset
             self.max_instances = int((most[settings.num_jobs :] - most[: -settings.num_jobs]).max(initial=1))
 
     def at(self, numbers: np.ndarray) -> Jobs:
@@ -179,5 +178,5 @@ def described(settings: SimpleClusterSettings) -> list[str]:
     for reason in range(1, len(REASONS)):
         count = int((problem.reject == reason).sum())
         if count:
-            lines.append(f"{count / len(problem.reject):.1%} of the jobs are rejected: one {REASONS[reason]}")
+            lines.append(f"{count / len(problem.reject):.1%} of the jobs are rejected: {REASONS[reason]}")
     return lines

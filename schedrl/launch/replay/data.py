@@ -36,16 +36,18 @@ def load_data(settings: ReplaySettings, reading: argparse.Namespace) -> Data:
     Raises:
         UserError: a file that can't be used, or jobs of which none can ever run on these machines.
     """
-    machines = read_cluster(settings.cluster) if settings.cluster else None
+    if settings.cluster is not None and reading.capacity:
+        raise UserError("--capacity has no effect beside --cluster, which says what there is; leave one out")
+    machines = read_cluster(settings.cluster) if settings.cluster is not None else None
     workload, rejected = read_given(reading)
     lines = [f"{len(workload):,} jobs of {settings.trace}", *rejected_lines(rejected, SHOWN)]
     if machines is None:
         machines = as_one_machine(workload)
     if settings.num_machines is not None:
         machines = thinned(machines, settings.num_machines)
-    lines += [_described(machines), *_other_units(workload, machines)]
+    lines += [_described(machines), *_other_units(workload, machines), *_unmatched(workload, machines)]
     reject = prepare(workload, machines).reject
-    lines += unfit_lines(workload, reject)
+    lines += unfit_lines(workload, reject, machines)
     fitting = workload.take(reject == 0) if reject.any() else workload
     capacity = _totals(workload, machines)
     if settings.load is not None:
@@ -84,7 +86,7 @@ def as_one_machine(workload: Workload) -> Machines:
     return Machines(text[0], capacity[None].copy(), workload.resources, text[1])
 
 
-def unfit_lines(workload: Workload, reject: np.ndarray) -> Iterator[str]:
+def unfit_lines(workload: Workload, reject: np.ndarray, machines: Machines) -> Iterator[str]:
     """Yield what is said of jobs that can never run: how many, why, the first ones.
 
     Raises:
@@ -93,7 +95,8 @@ def unfit_lines(workload: Workload, reject: np.ndarray) -> Iterator[str]:
     counts = np.bincount(reject, minlength=len(REASONS))
     reasons = [f"{counts[code]:,} x {REASONS[code]}" for code in range(1, len(REASONS)) if counts[code]]
     if not counts[0]:
-        raise UserError(f"no job of the trace can ever run on these machines: {'; '.join(reasons)}")
+        has = _described(machines)
+        raise UserError(f"no job of the trace can ever run on {has}: {'; '.join(reasons)}; check --cluster")
     if reasons:
         yield f"{int(counts[1:].sum()):,} jobs can never run here and are rejected: {'; '.join(reasons)}"
     for code in range(1, len(REASONS)):
@@ -120,6 +123,16 @@ def _described(machines: Machines) -> str:
         for resource, total in zip(machines.resources, machines.capacity.sum(0), strict=True)
     )
     return f"{len(machines):,} machine{'s' if len(machines) > 1 else ''} with {amounts}"
+
+
+def _unmatched(workload: Workload, machines: Machines) -> Iterator[str]:
+    """Yield what one side has and the other doesn't know: often a name that was meant otherwise."""
+    asked = [r.name for r, most in zip(workload.resources, workload.demand.max(0), strict=True) if most > 0]
+    there = [r.name for r, most in zip(machines.resources, machines.capacity.max(0), strict=True) if most > 0]
+    if lacking := [name for name in asked if name not in there]:
+        yield f"note: no machine has {', '.join(lacking)}, which jobs ask for"
+    if unasked := [name for name in there if name not in asked]:
+        yield f"note: no job asks for {', '.join(unasked)}, which machines have"
 
 
 def _other_units(workload: Workload, machines: Machines) -> Iterator[str]:

@@ -28,7 +28,14 @@ def at_load(workload: Workload, fitting: Workload, load: float, capacity: np.nda
         fitting: those that can run.
         load: of the busiest resource, 1 = 100 %.
         capacity: of the cluster [R], unknown where it has nothing.
+
+    Raises:
+        UserError: they arrive all at once, or take no time.
     """
+    if fitting.arrival[-1] == fitting.arrival[0]:
+        raise UserError(
+            "all jobs that can run arrive at one moment, so there is no load to scale; leave --load out"
+        )
     return transform.stretched(workload, float(np.nanmax(fitting.load(capacity))) / load)
 
 

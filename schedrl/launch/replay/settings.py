@@ -55,9 +55,9 @@ class ReplaySettings(Settings):
         """Refuse values out of range."""
         super().__post_init__()
         self.in_range("load", 0, 1000, open_low=True)
-        self.in_range("tau", 0, open_low=True)
-        self.in_range("wait_limit", 0)
-        self.in_range("visible_jobs", 1)
+        self.in_range("tau", 0, 1e9, open_low=True)
+        self.in_range("wait_limit", 0, 1e15)
+        self.in_range("visible_jobs", 1, 2**31 - 1)
         self.in_range("num_machines", 1)
         self.in_range("seed", 0, 2**31 - 1)
         self.check(self.policies, "policies is empty; name at least one, for example sjf+best_fit+easy")

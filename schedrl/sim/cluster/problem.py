@@ -47,7 +47,7 @@ class Problem(NamedTuple):
     duration: np.ndarray  # [J]
     estimate: np.ndarray  # [J] the duration where the workload has none
     demand: np.ndarray  # [J, R] of one instance
-    offset: np.ndarray  # [J + 1] number of the first instance
+    offset: np.ndarray  # [J + 1] number of the first instance; none of jobs that can never run
     procs: np.ndarray  # [J] instances x demand of the first resource, in its unit
     priority: np.ndarray  # [J]
     user: np.ndarray  # [J] number of the user
@@ -140,7 +140,11 @@ def prepare(
         shares=chosen.order == "drf",
         placement=PLACEMENTS[chosen.placement],
         discipline=DISCIPLINES[chosen.discipline],
-        window=1 if chosen.discipline == "strict" else NO_LIMIT if window is None else int(window),
+        window=1
+        if chosen.discipline == "strict"
+        else NO_LIMIT
+        if window is None
+        else min(int(window), NO_LIMIT),
         until=np.inf if until is None else float(until),
         requeue=on_down == "requeue",
         aging_time=float(aging_time),
@@ -180,16 +184,17 @@ def _checked(hold: Hold) -> Hold:
 def _jobs(workload: Workload, demand: np.ndarray, capacity: np.ndarray, g: int) -> dict[str, np.ndarray]:
     """Return the fields of a problem that belong to jobs."""
     instances = np.asarray(workload.instances)
+    reject = _rejects(demand, instances, capacity, g)
     columns = {
         "arrival": workload.arrival,
         "duration": workload.duration,
         "estimate": workload.estimate_or_duration,
         "demand": demand,
-        "offset": np.concatenate([[0], np.cumsum(instances)]),
+        "offset": np.concatenate([[0], np.cumsum(np.where(reject == FITS, instances, 0))]),
         "procs": instances * demand[:, 0] / ONE,
         "priority": np.asarray(workload.priority, np.float64),
         "user": _users(np.asarray(workload.user)),
-        "reject": _rejects(demand, instances, capacity, g),
+        "reject": reject,
     }
     return {name: np.ascontiguousarray(column) for name, column in columns.items()}
 

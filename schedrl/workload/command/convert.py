@@ -55,7 +55,7 @@ def run(args: Any) -> int:
 def transformed(workload: Workload, args: Any) -> tuple[Workload, Rejected]:
     """Apply what the command line asks for; also return the jobs that don't fit."""
     unfit = Rejected("the workload")
-    if args.window:
+    if args.window is not None:
         workload = transform.window(workload, *_span(args.window))
     if (args.split is None) != (args.part is None):
         raise UserError("--split and --part belong together, for example --split 0.8 --part train")

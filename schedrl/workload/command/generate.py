@@ -11,6 +11,8 @@ from schedrl.workload.generators import GENERATORS, generate, settings_of
 from schedrl.workload.streams import FAMILIES
 from schedrl.workload.writers import write_trace
 
+MOST_JOBS = 100_000_000
+"""Jobs that a machine of today can hold, some 100 bytes each."""
 OTHER_NAMES = {"bimodal": "deeprm"}
 
 
@@ -18,7 +20,7 @@ def add_flags(parser: Parser, distribution: str) -> None:
     """Add the flags of this command and those of one generator."""
     add = parser.add_argument
     add("--distribution", default="deeprm", metavar="NAME", help=f"one of {', '.join(GENERATORS)}")
-    add("--num_jobs", type=whole_number(1), default=10_000, help="jobs to draw (default 10000)")
+    add("--num_jobs", type=whole_number(1, MOST_JOBS), default=10_000, help="jobs to draw (default 10000)")
     add("--seed", type=whole_number(0), default=0, help="the same seed gives the same jobs (default 0)")
     add("--family", default="train", choices=FAMILIES, help="streams that never meet (default train)")
     add(

@@ -20,6 +20,8 @@ def draw(workload: Workload, path: str, title: str) -> None:
     Raises:
         UserError: the file can't be written.
     """
+    if Path(path).is_dir():
+        raise UserError(f"can't draw {path}: it is a folder; name a .png, .svg or .pdf in it")
     import matplotlib
 
     matplotlib.use("Agg")

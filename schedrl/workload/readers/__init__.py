@@ -76,6 +76,8 @@ def read_trace(
         UserError: the file can't be read, is in no known format, or holds no usable job.
     """
     source = Source(path, encoding)
+    if not source.head.strip():
+        raise UserError(f"{path} is empty: no jobs; check that it was fetched whole")
     format = format or ("csv" if "map" in options else None)
     chosen = reader(format or recognised(Head.of(source), [reader(name) for name in FORMATS]))
     unknown = sorted(set(options) - set(chosen.OPTIONS))

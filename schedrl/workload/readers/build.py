@@ -12,7 +12,7 @@ import numpy as np
 
 from schedrl.settings import UserError
 from schedrl.workload.readers.rejected import Rejected
-from schedrl.workload.types import Distinct, Resource, Workload
+from schedrl.workload.types import LATEST, Distinct, Resource, Workload
 
 
 @dataclass
@@ -72,10 +72,10 @@ def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Worklo
     """
     rules: list[tuple[str, str, Callable[[np.ndarray], Any]]] = [
         ("arrival", "arrival_unknown", np.isnan),
-        ("arrival", "not_finite", np.isinf),
+        ("arrival", "not_finite", lambda c: np.abs(c) > LATEST),
         ("duration", "runtime_unknown", np.isnan),
         ("duration", "negative_runtime", lambda c: c < 0),
-        ("duration", "not_finite", np.isinf),
+        ("duration", "not_finite", lambda c: c > LATEST),
         ("demand", "demand_unknown", lambda c: np.isnan(c).any(1)),
         ("demand", "negative_demand", lambda c: (c < 0).any(1)),
         ("demand", "not_finite", lambda c: np.isinf(c).any(1)),
@@ -92,7 +92,7 @@ def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Worklo
     for name in ("estimate", "deadline", "recorded_start", "recorded_finish"):
         column = getattr(columns, name)
         if column is not None:
-            odd = ~np.isnan(column) & ~(np.isfinite(column) & (column >= 0))
+            odd = ~np.isnan(column) & ~((column >= 0) & (column <= LATEST))
             rejected.adjust(f"{name} was no time, so it is unknown", columns.line[odd])
             setattr(columns, name, np.where(odd, np.nan, column))
     if columns.recorded_start is not None and columns.recorded_finish is not None:

@@ -14,7 +14,7 @@ from schedrl.settings import UserError
 
 REASONS = {
     "not_numeric": "a field that must be a number is none",
-    "not_finite": "a number is infinite",
+    "not_finite": "a number is infinite, or a time beyond 1e15",
     "no_object": "an entry is not the JSON object that belongs there",
     "too_few_fields": "the row ends before its last needed field",
     "too_many_fields": "the row has more fields than the format",

@@ -135,9 +135,9 @@ class Source:
         try:
             return block.decode(encoding)
         except UnicodeError as error:
+            why = str(error).rpartition(": ")[2]
             raise UserError(
-                f"{self.path} is not in {encoding} ({str(error)[-60:]}); give its encoding, such as gbk or "
-                "latin-1"
+                f"{self.path} is not in {encoding} ({why}); give its encoding, such as gbk or latin-1"
             ) from None
 
 
