@@ -55,8 +55,8 @@ def _stdout_closed() -> bool:
 def main_guard(main: Callable[..., int | None]) -> Callable[..., int]:
     """Wrap a command line's ``main(argv=None)``: its errors become one line on stderr and an exit code.
 
-    ``UserError``, or too little memory -> ``error: ...`` and 2; Ctrl-C -> 130; None -> 0. Anything else is our
-    bug: a traceback and 1. Command lines do linear algebra in one thread, unless the environment says
+    ``UserError``, or too little memory -> ``error: ...`` and 2; Ctrl-C -> 130; None -> 0. Anything else is
+    our bug: a traceback and 1. Command lines do linear algebra in one thread, unless the environment says
     otherwise: on matrices as small as ours a second one costs more than it gives.
     """
 

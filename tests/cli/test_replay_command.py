@@ -152,6 +152,11 @@ def test_a_part_of_the_machines(here, quick, capsys):
         (["--policies", "fifo", "--cluster", "no.toml"], "no.toml"),
         (["--policies", "fifo", "--trace", "no.csv"], "no.csv"),
         (["--policies", "fifo", "--tau", "0"], "tau is 0"),
+        (["--policies", "fifo", "--tau", "1e300"], "tau is 1e+300"),
+        (["--policies", "fifo", "--visible_jobs", "99999999999999999999"], "at most 2147483647"),
+        (["--policies", "fifo", "--capacity", "cpu=9"], "--capacity has no effect beside --cluster"),
+        (["--policies", "fifo", "--output_dir", ""], "--output_dir is empty"),
+        (["--policies", "fifo", "--cluster", ""], "can't read the cluster"),
         (["--policies", "fifo", "--tune_hold"], "nothing to tune"),
         (["--policies", "hold", "--tune_hold"], "100 jobs of the 300 needed"),
         (["--policies", "fifo", "--output_dir", "jobs.csv"], "is a file"),
@@ -182,12 +187,35 @@ def test_the_wait_for_the_compiler_is_said_before_and_while(capsys):
     assert said[1].endswith("] still compiling")
 
 
+@pytest.mark.parametrize("instances", [4_000_000_000, 10**17])
+def test_a_gang_of_billions_is_rejected_and_takes_no_room(here, quick, capsys, instances):
+    workload = Workload(
+        [0.0, 1], [5.0, 5], [[1.0], [1]], resources=["cpu"], time_unit="s", instances=[instances, 2]
+    )
+    write_trace(workload, "jobs.csv")
+    assert replay("--policies", "fifo,sjf+easy") == 0
+    assert f"job 0: {instances} x (1 cpu): its instances fit one by one" in capsys.readouterr().out
+    assert [(row["rejected"], row["finished"]) for row in rows(here)] == [("1", "1")] * 2
+
+
+def test_names_that_do_not_match_are_said(here, quick, capsys):
+    (here / "cluster.csv").write_text("name,count,cpus,memory,gpu\nserver,4,8,32,2\n")
+    assert replay("--policies", "fifo") == 2
+    assert "4 machines with 32 cpus [units]" in capsys.readouterr().err
+    (here / "cluster.csv").write_text("name,count,cpu,memory,gpu,tpu\nserver,4,8,32,0,1\n")
+    assert replay("--policies", "fifo") == 0
+    out = capsys.readouterr().out
+    assert "note: no machine has gpu, which jobs ask for" in out
+    assert "note: no job asks for tpu, which machines have" in out
+
+
 def test_jobs_of_which_none_fits_are_an_error(here, capsys):
     (here / "cluster.csv").write_text("name,cpu\nsmall,8\n")
     assert replay("--policies", "fifo") == 2
     error = capsys.readouterr().err
     assert "no job of the trace can ever run" in error
     assert "asks for a resource that no machine has" in error
+    assert "1 machine with 8 cpu [cores]" in error
 
 
 def test_help_is_there_at_once_and_nothing_needs_tensorflow(here):

@@ -280,6 +280,7 @@ def test_exit_codes(capsys):
     assert main_guard(lambda argv: None)([]) == 0
     assert main_guard(lambda argv: 42)([]) == 42
     assert main_guard(lambda argv: stop())([]) == 130
+    assert main_guard(lambda argv: bytearray(1 << 62))([]) == 2
     with pytest.raises(ZeroDivisionError):
         main_guard(lambda argv: 1 // 0)([])
 

@@ -47,7 +47,7 @@ class SimpleClusterSettings(HoldsWorkload):
     """Jobs of an episode, at least 1."""
 
     num_job_slots: int = 10
-    """Jobs that the agent can see, the first of the queue in its order; at least 1."""
+    """Jobs that the agent can see, the first of the queue in its order; 1 to 10,000."""
     queue_order: Literal["arrival", "sjf", "priority"] = "sjf"
     """Order of the queue: first come; shortest estimate; largest urgency x (1 + wait / aging_time), where the
     urgency is the priority class (at least 1). Ties by arrival."""
@@ -103,8 +103,9 @@ class SimpleClusterSettings(HoldsWorkload):
     def __post_init__(self) -> None:
         """Refuse what can't be simulated, with the reason."""
         super().__post_init__()
-        for name in ("num_servers", "num_jobs", "num_job_slots", "episode_max_decisions"):
+        for name in ("num_servers", "num_jobs", "episode_max_decisions"):
             self.in_range(name, 1)
+        self.in_range("num_job_slots", 1, 10_000)
         self.in_range("server", 0)
         self.check(
             len(self.server) == 3 and any(self.server),
@@ -120,7 +121,7 @@ class SimpleClusterSettings(HoldsWorkload):
         for name in ("illegal_penalty", "reject_penalty"):
             self.in_range(name, high=0)
         for load in self.train_loads:
-            self.check(load > 0, f"train_loads has {load:g}; every load must be above 0")
+            self.check(0 < load <= 1000, f"train_loads has {load:g}; each must be above 0, at most 1000")
         self.in_range("wait_limit", 0)
         for servers in self.train_servers:
             self.check(servers >= 1, f"train_servers has {servers}; every number must be at least 1")

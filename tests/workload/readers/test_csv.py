@@ -185,6 +185,8 @@ def test_headers_with_quotes_repeats_and_gaps(read_text):
         ("b,0,,1", "runtime_unknown"),
         ("b,0,-1,1", "negative_runtime"),
         ("b,0,inf,1", "not_finite"),
+        ("b,0,1e300,1", "not_finite"),
+        ("b,1e16,1,1", "not_finite"),
         ("b,0,1,", "demand_unknown"),
         ("b,0,1,-1", "negative_demand"),
         ("b,0,1,0", "no_demand"),
