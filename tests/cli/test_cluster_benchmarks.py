@@ -14,7 +14,7 @@ def test_cluster_prints_growth_ratios_and_memory(capsys):
     tiny = ["--num_jobs", "2000", "--num_machines", "10", "--reference_jobs", "100", "--rounds", "1"]
     assert main(["cluster", *tiny]) in (0, 1)
     shown = capsys.readouterr().out
-    assert len(re.findall(r"s  \d+\.\d+x +(?:met|MISSED)", shown)) == 16
+    assert len(re.findall(r"s +\d+\.\d+x +(?:met|MISSED)", shown)) == 16
     assert len(re.findall(RATIO + r" +(?:met|MISSED)", shown)) == 8
     assert shown.count(" us") == 12
     assert re.search(r"Peak memory of this process: \d+\.\d\d GB \((met|MISSED)", shown)

@@ -100,9 +100,13 @@ def test_refused(changes):
 
 def test_message_names_job_value_and_rule():
     with pytest.raises(
-        UserError, match=r"job 'b' \(number 1\): duration must be finite and 0 or more, got -4"
+        UserError, match=r"job 'b' \(number 1\): duration must be 0 or more, at most 1e\+15, got -4"
     ):
         make(duration=[1, -4, 1], id=["a", "b", "c"])
+    with pytest.raises(
+        UserError, match=r"job '2' \(number 2\): arrival must be 0 or more, at most 1e\+15, got"
+    ):
+        make(arrival=[0, 1, 1.1e15])
 
 
 def test_no_jobs():

@@ -108,7 +108,7 @@ def hot_spot(heat: Heat, names: Sequence[str] | np.ndarray) -> str:
         return ""
     return (
         f"hot spot: machine {names[m]} is above {HOT:.0%} for {spans.mean():.0%} of the time, while "
-        f"{idle:,} of {len(share) - 1:,} others are under {IDLE:.0%} in it"
+        f"{idle:,} of {len(share) - 1:,} others {'are' if idle > 1 else 'is'} under {IDLE:.0%} in it"
     )
 
 
@@ -216,6 +216,7 @@ class Replay:
         hot = [e for e in self.entries if e.warning]
         for found in hot[:1]:
             others = ", ".join(e.label for e in hot[1:])
+            others = "all the others" if len(hot) == len(self.entries) > 2 else others
             yield f"{found.label}: {found.warning}" + (f"; hot spots under {others} too" if others else "")
         if late := self._longer_than_a_block():
             yield f"intervals are too narrow for {', '.join(late)}: waits are longer than a block of jobs"

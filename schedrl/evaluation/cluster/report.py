@@ -50,8 +50,8 @@ def _main_table(replay: Replay, unit: str) -> Table:
         "P95",
         "P99",
         f"wait [{unit}]",
-        "P99",
-        "max",
+        "wait P99",
+        "wait max",
     )
     header += (
         *(f"{name} used" for name in resources),
@@ -84,7 +84,7 @@ def _main_table(replay: Replay, unit: str) -> Table:
         )
     note = (
         f"Bounded slowdown = max(1, (finish - arrival) / max(duration, tau)), tau {_tau(replay, unit)}; its "
-        f"mean has every admitted job. Interval: bootstrap over {replay.units}. max: the longest wait, of "
+        f"mean has every admitted job. Interval: bootstrap over {replay.units}. wait max: of "
         "jobs that still wait too. used: share in use, mean from the "
         "first to the last arrival. fragm.: free devices that a typical job can't use (FGD), share of all, "
         "mean of the same time."

@@ -214,10 +214,10 @@ def test_rejections_are_counted_and_summed_up(read_text):
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_numbers_out_of_range_are_rejected_in_silence(read_text):
-    rows = "start,end,arrival,cpu,walltime[h]\n0,1,0,1,\n1e999,1e999,0,1,\n0,1e308,0,1,1e308\n"
+    rows = "start,end,arrival,cpu,walltime[h]\n0,1,0,1,\n1e999,1e999,0,1,\n0,1e308,0,1,\n0,2,0,1,1e308\n"
     jobs, rejected = read_text(rows)
-    assert jobs.duration.tolist() == [1, 1e308]
-    assert [(r.line, r.reason) for r in rejected] == [(3, "runtime_unknown")]
+    assert jobs.duration.tolist() == [1, 2]
+    assert [(r.line, r.reason) for r in rejected] == [(3, "runtime_unknown"), (4, "not_finite")]
     assert np.isnan(jobs.estimate[1])
 
 
