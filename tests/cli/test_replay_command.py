@@ -185,6 +185,9 @@ def test_the_wait_for_the_compiler_is_said_before_and_while(capsys):
     said = capsys.readouterr().out.splitlines()
     assert said[0].endswith("] compiling")
     assert said[1].endswith("] still compiling")
+    with Speaker().while_doing("", "still playing", every=0.02):
+        time.sleep(0.15)
+    assert capsys.readouterr().out.splitlines()[0].endswith("] still playing")
 
 
 @pytest.mark.parametrize("instances", [4_000_000_000, 10**17])

@@ -38,7 +38,7 @@ def jobs(state: State, env: int) -> dict[str, np.ndarray]:
     a = state.arrays
     count = int(a.n[env, ARRIVED])
     times, more, status = a.times[env, :count], a.more[env, :count], a.jobs[env, :count, STATUS_COLUMN]
-    first = a.jobs[env, :count, FIRST]
+    first = np.minimum(a.jobs[env, :count, FIRST], a.instances.shape[1] - 1)  # rejected ones have none
     began = (status == RUNNING) | (status == FINISHED)
     return {
         "job_id": np.arange(count),

@@ -120,7 +120,8 @@ def draw_cdf(figure: Figure, entries: Sequence[Entry], tau: str) -> str:
     figure.legend(
         *left.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8, frameon=False
     )
-    return f"Bounded slowdown, tau {tau}; an unfinished job counts with its lower bound."
+    nobody = "" if largest > 1 else " Under no policy was any job slower than 1: there is nothing to see."
+    return f"Bounded slowdown, tau {tau}; an unfinished job counts with its lower bound.{nobody}"
 
 
 def draw_gantt(figure: Figure, schedule: Schedule) -> str:

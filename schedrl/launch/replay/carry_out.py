@@ -106,7 +106,8 @@ def _play_all(
         play = _player(request, data, numbers, models)
         for number, name in enumerate(request.rules, 1):
             label = holding.label(name, numbers.get(name)) if _holds(request, name) else name
-            schedule, seconds, more = play(name)
+            with say.while_doing("", f"{number}/{len(request.rules)} {label}: still playing"):
+                schedule, seconds, more = play(name)
             more |= {"tau": settings.tau, "wait_limit": settings.wait_limit}
             more["until"] = float(entries[0].heat.edges[-1]) if entries else None
             found = entry(label, schedule, seconds, learned=name in request.models, **more)
