@@ -146,6 +146,7 @@ def test_a_part_of_the_machines(here, quick, capsys):
         (["--policies", "sfj+best_fit"], "sjf"),
         (["--policies", "models/none"], "holds no trained model"),
         (["--policies", "sjf+fifo"], "two of one kind"),
+        (["--policies", "xyzzy"], "unknown part of a rule 'xyzzy'; orders: fifo, sjf, "),
         (["--policies", "fifo", "--load", "0"], "load is 0"),
         (["--policies", "fifo", "--num_machines", "9"], "the cluster has 4"),
         (["--policies", "fifo", "--algorithms", "PPO"], "--algorithms is for training"),

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from schedrl.settings import UserError, one_of
+from schedrl.settings.names import nearest
 
 DISCIPLINES = {"strict": 0, "skip": 1, "easy": 2, "conservative": 3, "hold": 4}
 """What may start when the first job of the queue can't.
@@ -67,6 +68,9 @@ def parse(name: str) -> Rule:
     known = {part: kind for kind, names in kinds.items() for part in names}
     chosen: dict[str, str] = {}
     for part in name.split("+"):
+        if not nearest(part.strip(), known):
+            all_parts = "; ".join(f"{kind}s: {', '.join(names)}" for kind, names in kinds.items())
+            raise UserError(f"unknown part of a rule {part.strip()!r}; {all_parts}")
         kind = known[one_of("part of a rule", part.strip(), known)]
         if kind in chosen:
             raise UserError(f"rule {name!r} has two of one kind: {chosen[kind]} and {part}; leave one out")
