@@ -23,7 +23,6 @@ from schedrl.sim.cluster.state import (
     OWNER,
     PRIORITY,
     RUNNING_JOBS,
-    START,
     WAITING_JOBS,
 )  # fmt: skip
 from schedrl.sim.jit import leaf
@@ -31,10 +30,11 @@ from schedrl.sim.jit import leaf
 from . import pairs as placing
 from . import rewards
 from .decide import is_gang
-from .state import BURST_TIME, GAP, LAST_ARRIVAL, LAST_BURST, NUM_JOBS, PRESENT, RATE, SHOWN, SPEED
+from .state import BURST_TIME, GAP, LAST_ARRIVAL, LAST_BURST, NUM_JOBS, PRESENT, RATE, SHOWN
 
 _fits, _fits_whole, _pairs = kernel.fits, kernel.fits_whole, placing.pairs
 _free_share, _limit, _utilisation = rewards.free_share, rewards.limit, rewards.utilisation
+_expected_finish = placing.expected_finish
 
 MACHINE_FEATURES = ("free device", "free devices", "load history", "next finish", "instances")
 """Of each machine behind the free share and the size of each resource."""
@@ -84,12 +84,6 @@ def squashed(x):
 
 
 @leaf
-def expected_finish(c, job):
-    """Return when a running job ends by its estimate."""
-    return c.times[job, START] + c.times[job, ESTIMATE] / c.more[job, SPEED]
-
-
-@leaf
 def _machine(spec, c, m, out):
     resources = c.free.shape[0]
     for r in range(resources):
@@ -107,7 +101,7 @@ def _machine(spec, c, m, out):
     out[at + 2] = c.history[m]
     soonest, count, i = math.inf, 0, c.machines[m, HEAD]
     while i >= 0:
-        soonest = min(soonest, expected_finish(c, c.instances[i, OWNER]))
+        soonest = min(soonest, _expected_finish(c, c.instances[i, OWNER]))
         count += 1
         i = c.instances[i, BEHIND]
     out[at + 3] = scaled(spec, soonest - c.x[CLOCK]) if count > 0 else 1.0
@@ -207,7 +201,7 @@ def complete(spec, c, free, capacity, share, jobs, running, scalars):
         job = c.jobs[place, HEAP]
         for i in range(c.jobs[job, FIRST], c.jobs[job, END]):
             running[row, 0], running[row, 1] = job, c.instances[i, MACHINE]
-            running[row, 2], running[row, 3] = c.instances[i, CHOSEN], expected_finish(c, job)
+            running[row, 2], running[row, 3] = c.instances[i, CHOSEN], _expected_finish(c, job)
             for r in range(resources):
                 running[row, 4 + r] = c.demand[job, r] / ONE
             row += 1

@@ -37,6 +37,20 @@ PAIR_FEATURES = (*(f"delay of blocked job {k + 1}" for k in range(BLOCKED)), "ro
 MOST = 10.0
 
 
+OVERDUE = 0.5
+"""A job past its estimate is expected to run this share of its age longer, not to end now: estimates that are
+wrong are often wrong by a factor."""
+ROUNDING = 1e-6
+
+
+@leaf
+def expected_finish(c, job):
+    """Return when a running job is expected to end: by its estimate, or later if that has passed."""
+    start, now = c.times[job, START], c.x[CLOCK]
+    end, age = start + c.times[job, ESTIMATE] / c.more[job, SPEED], now - start
+    return end if now - end <= ROUNDING * age else now + OVERDUE * age
+
+
 @leaf
 def _running(c, ends, owners, offset):
     """Write the expected finishes of what runs, those of machine m from `offset[m]` on, the soonest first."""
@@ -46,7 +60,7 @@ def _running(c, ends, owners, offset):
         i = c.machines[m, HEAD]
         while i >= 0:
             job = c.instances[i, OWNER]
-            end = c.times[job, START] + c.times[job, ESTIMATE] / c.more[job, SPEED]
+            end = expected_finish(c, job)
             k = count
             while k > offset[m] and ends[k - 1] > end:
                 ends[k], owners[k] = ends[k - 1], owners[k - 1]

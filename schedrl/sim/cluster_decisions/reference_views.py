@@ -3,7 +3,7 @@
 import math
 
 from .observe import DECADES, HIGHEST_RATE, HIGHEST_URGENCY
-from .pairs import BLOCKED, MOST
+from .pairs import BLOCKED, MOST, OVERDUE, ROUNDING
 from .reference import ONE, Job, ReferenceCluster
 from .spec import JOB_ON_MACHINE
 
@@ -45,7 +45,8 @@ class _View:
         ]
 
     def _end(self, job: Job) -> float:
-        return job.start + job.estimate / job.speed
+        end, age = job.start + job.estimate / job.speed, self.c.clock - job.start
+        return end if self.c.clock - end <= ROUNDING * age else self.c.clock + OVERDUE * age
 
     def job(self, job: Job) -> list[float]:
         """Return the features of a visible job."""

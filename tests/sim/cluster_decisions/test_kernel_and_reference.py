@@ -53,7 +53,7 @@ def random_jobs(rng, count=14):
         demand,
         RESOURCES,
         "s",
-        estimate=np.where(rng.random(count) < 0.5, duration * 2 + 1, np.nan),
+        estimate=np.where(rng.random(count) < 0.6, duration * rng.choice([0.25, 2.0], count) + 0.5, np.nan),
         instances=rng.choice([1, 1, 1, 2, 5], count),
         priority=rng.choice([0, 1, 2, 3], count),
         deadline=np.where(rng.random(count) < 0.3, arrival + 6, np.nan),
