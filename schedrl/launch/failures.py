@@ -28,14 +28,14 @@ def explained(error: Exception, folder: Path | None, resume: str) -> str | None:
     then = f"go on from the last checkpoint: {resume}" if saved else "start again: there is no checkpoint yet"
     if isinstance(error, WorkersLost):
         return f"{error}. To {then}" if saved else str(error)
-    if (reason := _full(error)) is not None:
+    if (reason := disk_says(error)) is not None:
         return (
             f"can't write to {folder}: {reason}; no half-written checkpoint is left. Make room, then {then}"
         )
     return None
 
 
-def _full(error: Exception) -> str | None:
+def disk_says(error: Exception) -> str | None:
     """Return what the disk's fault is, if it is the disk's; TensorFlow tells in words only."""
     if isinstance(error, OSError):
         return error.strerror if error.errno in FULL else None

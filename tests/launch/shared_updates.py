@@ -203,7 +203,7 @@ def run_two(folder: Path, ports: list[int], root: Path) -> list[dict[str, np.nda
         children.append(subprocess.Popen(command, env=environ, cwd=root, stderr=subprocess.PIPE, text=True))
     try:
         for child in children:
-            _, errors = child.communicate(timeout=120)
+            _, errors = child.communicate(timeout=600)
             assert child.returncode == 0, errors
     finally:
         for child in children:

@@ -1,8 +1,5 @@
 """Two workers with half a batch each take the step that one process takes with the whole batch."""
 
-import socket
-from contextlib import ExitStack
-
 import numpy as np
 import pytest
 from shared_updates import (
@@ -19,13 +16,7 @@ from shared_updates import (
     uneven,
 )
 
-
-def free_ports(count):
-    with ExitStack() as stack:
-        held = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in held:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in held]
+from schedrl.launch.distributed.meeting import free_ports
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +64,16 @@ def test_shares_of_different_sizes_count_by_their_size(i, both):
         assert one["metric"] == 0.5
         np.testing.assert_array_equal(one["any"], [True, False])
     assert found[0]["parts"] == found[1]["parts"]
+
+
+def test_what_counts_as_losing_another_worker():
+    from schedrl.launch.distributed.worker import lost_contact
+    from schedrl.learning.tf_setup import tensorflow
+
+    errors = tensorflow().errors
+    assert "lost contact" in lost_contact(errors.UnavailableError(None, None, "Connection reset by peer"))
+    assert lost_contact(errors.ResourceExhaustedError(None, None, "out of memory")) is None
+    assert lost_contact(ValueError("ours")) is None
 
 
 def test_all_start_with_the_chiefs_weights(both):

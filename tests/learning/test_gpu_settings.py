@@ -68,3 +68,10 @@ def test_memory_growth_is_set_for_every_gpu(growth, monkeypatch):
     assert asked == [("gpu0", growth), ("gpu1", growth)]
     tensorflow()
     assert len(asked) == 2
+
+
+def test_workers_of_one_host_take_its_gpus_in_turn():
+    from schedrl.launch.distributed.worker import own_gpu
+
+    assert [own_gpu(["a", "b"], index) for index in range(3)] == [["a"], ["b"], ["a"]]
+    assert own_gpu([], 1) == []

@@ -21,8 +21,6 @@ DONE, REFUSED, NUMERICS, PREEMPTED, LOST = 0, 2, 3, 42, 75
 """Exit codes of workers: bad input or disk, no number, asked to stop and saved, lost contact with another."""
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GRPC_VERBOSITY": "NONE"}
 """TensorFlow's own lines about a lost worker are many; the supervisor says it in one. Set 0 to see them."""
-
-
 COMMAND = (sys.executable, "-m", "schedrl.launch.distributed.worker")
 
 
@@ -51,13 +49,16 @@ class Child:
         )
         os.close(write)
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({**orders, "index": index, "pipe": write}).encode() + b"\n")
-        self.process.stdin.close()
+        own_orders = {**orders, "index": index, "pipe": write, "supervisor": os.getpid()}
+        with contextlib.suppress(BrokenPipeError):  # it has ended already: its exit code tells
+            self.process.stdin.write(json.dumps(own_orders).encode() + b"\n")
+            self.process.stdin.close()
 
     @property
     def code(self) -> int | None:
         """Its exit code, negative for a signal; None while it runs."""
-        return self.process.poll()
+        code = self.process.poll()
+        return PREEMPTED if code == -signal.SIGTERM else code  # before it could handle that, nothing to save
 
     def listen(self) -> None:
         """Take in what it has told."""

@@ -20,8 +20,8 @@ import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
-FAILED, STOPPED, FINAL = "failed", "stopped", "final"
-"""Why a generation ended: try another; asked to save and go; no use trying again."""
+FAILED, STOPPED, FINAL, UNFIT = "failed", "stopped", "final", "unfit"
+"""Why a generation ended: try another; asked to save and go; no use trying again; nor was it, ever."""
 FOLDER = "cluster"
 
 
@@ -55,12 +55,13 @@ class Generation:
 
     def end(self, kind: str, reason: str) -> None:
         """Note how it ended, unless that is noted; a disk that is full keeps nothing, and others see it."""
-        with contextlib.suppress(OSError):
-            temporary = self.folder / f".ended.{os.getpid()}.tmp"
-            temporary.write_text(json.dumps({"kind": kind, "reason": reason}))
-            with contextlib.suppress(FileExistsError):
-                os.link(temporary, self.folder / "ended.json")  # unlike a rename, it overwrites nothing
-            temporary.unlink()
+        path = self.folder / "ended.json"
+        with contextlib.suppress(OSError), open(path, "x") as file:  # of several hosts one can create it
+            try:
+                file.write(json.dumps({"kind": kind, "reason": reason}))
+                file.flush()
+            except OSError:
+                path.unlink()
 
     def ended(self) -> End | None:
         """Return how it ended, None while it goes on."""
@@ -76,7 +77,7 @@ def _read(path: Path) -> dict[str, Any] | None:
         return json.loads(path.read_text())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError):  # being written on a file system without atomic renames: look again
+    except (OSError, ValueError):  # it is being written: look again
         return None
 
 

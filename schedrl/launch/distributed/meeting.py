@@ -26,7 +26,8 @@ from schedrl.settings import UserError
 LOOK = 0.2  # seconds
 TOKEN = re.compile("[0-9a-f]{16}")
 SETTLE = 30.0
-"""Seconds after which another host's file must be visible, at most half the start time-out (NFS caches)."""
+"""Seconds after which the entry of a host that answers must be there, at most half the start time-out: NFS
+shows new files late, and an entry may be what an earlier start has left."""
 
 
 class NotMet(Exception):
@@ -74,28 +75,30 @@ def _wait(
             return there
         waited = time.monotonic() - began
         absent = [i for i, entry in enumerate(entries) if entry is None]
-        alive = [i for i in absent if ask(cluster.addresses[i]) not in ("", token)]
+        unfit = [i for i, entry in enumerate(entries) if entry is None or entry["settings"] != settings]
+        alive = [i for i in unfit if ask(cluster.addresses[i]) not in ("", token)]
         answered = min(answered, waited) if alive else float("inf")
         if waited - answered >= min(SETTLE, timeout / 2):
-            raise UserError(
-                f"{_who(alive[0], cluster)} is there, but its entry is not in {generation.folder}: "
-                "--model_dir must be one folder that all hosts share"
-            )
+            raise _unfit(alive[0], entries[alive[0]], cluster, generation)
         if waited >= timeout:
-            raise _not_met(entries, cluster, settings, timeout)
+            absent = " and ".join(_who(i, cluster) for i in unfit)
+            raise NotMet(
+                f"{absent} did not come within {timeout:g} s: not started, not reachable, or with another "
+                "--model_dir"
+            )
         time.sleep(LOOK)
     return None
 
 
-def _not_met(entries: list[Any], cluster: Cluster, settings: str, timeout: float) -> Exception:
-    absent = [_who(i, cluster) for i, entry in enumerate(entries) if entry is None]
-    if absent:
-        return NotMet(
-            f"{' and '.join(absent)} did not come within {timeout:g} s: not started, not reachable, or with "
-            "another --model_dir"
+def _unfit(index: int, entry: Any, cluster: Cluster, generation: Generation) -> UserError:
+    """Return what is wrong with a host that answers but has not entered as it should."""
+    who = _who(index, cluster)
+    if entry is None:
+        return UserError(
+            f"{who} is there, but its entry is not in {generation.folder}: --model_dir must be one folder "
+            "that all hosts share"
         )
-    other = next(i for i, entry in enumerate(entries) if entry["settings"] != settings)
-    return UserError(f"{_who(other, cluster)} was started with other settings; start all with the same ones")
+    return UserError(f"{who} was started with other settings; start all with the same ones")
 
 
 def _who(index: int, cluster: Cluster) -> str:
@@ -103,8 +106,9 @@ def _who(index: int, cluster: Cluster) -> str:
 
 
 def digest_of(plan: Plan, cluster: Cluster) -> str:
-    """Return a short text that is equal where settings, budget, seed and cluster are."""
-    what = [plan.described, plan.launch.seed, cluster.addresses if not cluster.spawned else cluster.size]
+    """Return a short text that is equal where all that workers must agree on is."""
+    agreed = [plan.launch.seed, plan.launch.checkpoint_every]  # saving is done by all at once
+    what = [plan.described, agreed, cluster.addresses if not cluster.spawned else cluster.size]
     return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 

@@ -13,9 +13,10 @@ import time
 from schedrl.launch.distributed import generations, meeting
 from schedrl.launch.distributed.children import DONE, NUMERICS, PREEMPTED, REFUSED, Child
 from schedrl.launch.distributed.cluster import Cluster, cluster_of
-from schedrl.launch.distributed.generations import FAILED, FINAL, STOPPED, End, Generation
+from schedrl.launch.distributed.generations import FAILED, FINAL, STOPPED, UNFIT, End, Generation
 from schedrl.launch.distributed.meeting import folder_of
 from schedrl.launch.distributed.worker import orders_for
+from schedrl.launch.failures import disk_says
 from schedrl.launch.interrupts import Interrupts
 from schedrl.launch.local import announce, conclude, resume_command
 from schedrl.launch.plan import Plan
@@ -25,6 +26,8 @@ from schedrl.learning.budget import Budget
 from schedrl.learning.numpy_policy import load_policy
 from schedrl.learning.run_folder import newest_checkpoint
 from schedrl.learning.shards import number_of
+from schedrl.settings import UserError
+from schedrl.settings.guard import BAD_INPUT
 
 LOOK = 0.1  # seconds
 SETTLE = 5.0
@@ -49,7 +52,7 @@ def run(plan: Plan) -> int:
             return interrupts.exit_code or PREEMPTED
         if end is not ALL_DONE:
             print(f"error: {end.reason}; {how_to_go_on(plan, cluster)}", file=sys.stderr)
-            return 1
+            return BAD_INPUT if end.kind == UNFIT else 1
         if 0 in cluster.own:
             generations.forget(folder_of(plan))
             _conclude(plan, progress)
@@ -90,8 +93,13 @@ class Supervisor:
         except meeting.NotMet as missing:
             generation.end(FINAL, str(missing))
             return End(FINAL, str(missing))
+        except UserError as error:
+            generation.end(UNFIT, str(error))
+            raise
         except Exception as error:
             generation.end(FINAL, str(error))
+            if why := disk_says(error):
+                return End(FINAL, f"can't write to {generation.folder}: {why}; make room")
             raise
         if met is None:
             generation.end(STOPPED, "a host was asked to stop")
@@ -136,7 +144,9 @@ class Supervisor:
         told = generation.ended()
         if told is not None and told.kind != STOPPED:
             return told
-        if told is not None or self._asked_to_stop:
+        # One that was asked before training has begun ends alone: the others would wait for it.
+        alone = PREEMPTED in codes and not self._is_up
+        if told is not None or self._asked_to_stop or alone:
             return self._stop(generation)
         return None
 
@@ -164,7 +174,8 @@ class Supervisor:
                 child.listen()
             failed = [child for child in self._children if child.code not in (None, DONE, PREEMPTED)]
             causes = [child for child in failed if not child.echo]
-            if causes or generation.ended() is not None or time.monotonic() > until:
+            nobody_else = self.cluster.spawned and len(failed) == len(self._children)
+            if causes or nobody_else or generation.ended() is not None or time.monotonic() > until:
                 break
             time.sleep(LOOK)
         if not causes:

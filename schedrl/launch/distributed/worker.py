@@ -21,7 +21,7 @@ from typing import Any
 from schedrl import registry
 from schedrl.launch.distributed.children import DONE, LOST, NUMERICS, PREEMPTED, REFUSED
 from schedrl.launch.distributed.shares import share_of
-from schedrl.launch.failures import FULL
+from schedrl.launch.failures import disk_says
 from schedrl.launch.local import make_env, require_learning, undone_if_refused
 from schedrl.launch.plan import Plan
 from schedrl.launch.progress import Progress, make_progress
@@ -33,7 +33,14 @@ from schedrl.learning.replicas import MirroredReplicas
 from schedrl.learning.rollout import NumericsError
 from schedrl.learning.run_folder import Run, newest_checkpoint
 from schedrl.learning.shards import OthersFailed
+from schedrl.learning.worker_processes import PR_SET_PDEATHSIG
 from schedrl.settings import UserError
+
+CONTACT = (
+    "UnavailableError", "AbortedError", "CancelledError", "DeadlineExceededError", "InternalError",
+    "UnknownError", "FailedPreconditionError",
+)  # fmt: skip
+"""What TensorFlow raises where another worker is gone; the rest, as no memory, is our own fault."""
 
 
 class LostContact(Exception):
@@ -42,9 +49,9 @@ class LostContact(Exception):
 
 def main() -> int:
     """Carry out the orders; return the exit code."""
-    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     orders = json.loads(sys.stdin.readline())
+    end_with_parent(orders["supervisor"])
     tell = Teller(orders["pipe"])
     try:
         return train(plan_of(orders), orders, tell)
@@ -55,7 +62,7 @@ def main() -> int:
         tell(reason=str(error), echo=isinstance(error, OthersFailed))
         return REFUSED
     except Exception as error:
-        if why := disk_says(error):
+        if why := disk_says(error):  # TensorBoard's events are written by TensorFlow
             where = orders["folder"]
             tell(reason=f"can't write to {where}: {why}; no half-written file is left. Make room")
             return REFUSED
@@ -78,16 +85,15 @@ class Teller:
         os.write(self._pipe, json.dumps(message).encode() + b"\n")
 
 
-def end_with_parent() -> None:
+def end_with_parent(parent: int) -> None:
     """Let the kernel kill this process when its supervisor is gone, however that ends (Linux).
 
     A thread that waits for the parent's end would not do: TensorFlow holds the interpreter while it waits for
     the other workers.
     """
-    before = os.getppid()
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 = PR_SET_PDEATHSIG, see prctl(2)
-    if os.getppid() != before:
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it was gone before that
         os._exit(1)
 
 
@@ -123,7 +129,7 @@ def join(plan: Plan, orders: Mapping[str, Any]) -> MirroredReplicas:
     tf = tensorflow(seed=plan.launch.seed, memory_growth=plan.launch.memory_growth)
     kinds = tf.distribute.experimental.CommunicationImplementation
     gpus = tf.config.list_physical_devices("GPU")
-    tf.config.set_visible_devices(gpus[:1], "GPU")  # one worker, one replica
+    tf.config.set_visible_devices(own_gpu(gpus, orders["index"]), "GPU")
     options = tf.distribute.experimental.CommunicationOptions(
         implementation=kinds.NCCL if gpus else kinds.RING
     )
@@ -131,12 +137,20 @@ def join(plan: Plan, orders: Mapping[str, Any]) -> MirroredReplicas:
         strategy = tf.distribute.MultiWorkerMirroredStrategy(communication_options=options)
         replicas = MirroredReplicas(strategy)
         generations = replicas.gather(orders["generation"])
-    for index, (number, drawn) in enumerate(generations):
-        if [number, drawn] != orders["generation"]:
-            raise LostContact(
-                f"worker {index} is of generation {number:.0f}, this one of {orders['generation'][0]}"
-            )
+    require_same_generation(generations.tolist(), orders["generation"])
     return replicas
+
+
+def own_gpu(gpus: list[Any], index: int) -> list[Any]:
+    """Return the one GPU of a worker: workers of one host take them in turn."""
+    return [gpus[index % len(gpus)]] if gpus else []
+
+
+def require_same_generation(generations: list[list[float]], own: list[int]) -> None:
+    """Raise `LostContact` if a worker that has joined was told another generation than this one."""
+    for index, found in enumerate(generations):
+        if found != own:
+            raise LostContact(f"worker {index} is of generation {found[0]:.0f}, this one of {own[0]}")
 
 
 class Stop:
@@ -208,13 +222,6 @@ def part(replicas: MirroredReplicas) -> None:
     time.sleep(0.2)
 
 
-def disk_says(error: Exception) -> str | None:
-    """Return the system's words if writing failed, in Python or (TensorBoard's events) in TensorFlow."""
-    if isinstance(error, OSError):
-        return error.strerror if error.errno in FULL else None
-    return next((words for words in map(os.strerror, FULL) if words in str(error)), None)
-
-
 def lost_contact(error: Exception) -> str | None:
     """Return what to say if the error comes of another worker's end, None if it is our own."""
     if isinstance(error, LostContact):
@@ -222,7 +229,7 @@ def lost_contact(error: Exception) -> str | None:
     from schedrl.learning.tf_setup import tensorflow
 
     errors = tensorflow().errors
-    if isinstance(error, errors.OpError) and not isinstance(error, errors.InvalidArgumentError):
+    if isinstance(error, tuple(getattr(errors, name) for name in CONTACT)):
         return f"lost contact with another worker ({type(error).__name__})"
     return None
 
