@@ -1,7 +1,13 @@
 """What the container runs: say who this worker is, and train; go on where a checkpoint is.
 
-Reads JOB_COMPLETION_INDEX, JOB_NAME, SERVICE, WORKERS, PORT, MODEL_DIR and START_TIMEOUT; arguments are those
-of launcher.py. The process becomes the launcher, so that it gets the signals of Kubernetes.
+| variable | meaning |
+|---|---|
+| `JOB_COMPLETION_INDEX` | which worker this is, from 0; an Indexed Job sets it |
+| `WORKERS` | how many there are |
+| `ADDRESS` | host:port of each, with `{index}` where its number stands: `train-{index}.train:2222` |
+| `MODEL_DIR`, `START_TIMEOUT` | as for launcher.py |
+
+Arguments are those of launcher.py. The process becomes the launcher and so gets the signals of Kubernetes.
 """
 
 from __future__ import annotations
@@ -16,9 +22,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def tf_config(environ: Mapping[str, str]) -> str:
-    """Return TF_CONFIG: pod i of an Indexed Job is JOB-i.SERVICE in the DNS of its headless service."""
-    job, service, port = environ["JOB_NAME"], environ["SERVICE"], environ["PORT"]
-    workers = [f"{job}-{index}.{service}:{port}" for index in range(int(environ["WORKERS"]))]
+    """Return TF_CONFIG: who the workers are, and which is this one."""
+    workers = [environ["ADDRESS"].replace("{index}", str(i)) for i in range(int(environ["WORKERS"]))]
     task = {"type": "worker", "index": int(environ["JOB_COMPLETION_INDEX"])}
     return json.dumps({"cluster": {"worker": workers}, "task": task})
 

@@ -1,27 +1,14 @@
 """The Kubernetes manifests of a training job: valid by the published schemas, naming the right cluster."""
 
-import importlib.util
-import json
-import os
-import subprocess
-import sys
-
 import kubernetes_validate
 import pytest
-import yaml
+from rendered import documents, environment, module
 
 from schedrl.launch.distributed.cluster import cluster_of
 from schedrl.launch.plan import read_plan
 from schedrl.launch.settings import LaunchSettings
 
 VERSIONS = ("1.29", "1.33")
-
-
-def module(root, name):
-    spec = importlib.util.spec_from_file_location(name, root / "deploy" / "train" / f"{name}.py")
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
 
 
 @pytest.fixture(scope="module")
@@ -32,10 +19,6 @@ def render(root):
 @pytest.fixture(scope="module")
 def entrypoint(root):
     return module(root, "entrypoint")
-
-
-def documents(render, *changes):
-    return {part["kind"]: part for part in yaml.safe_load_all(render.manifests(list(changes)))}
 
 
 CHANGES = [(), ("workers=5", "gpus=1", "storage_class=fast", "arguments=--algo pg --seed 3")]
@@ -83,17 +66,9 @@ def test_mistakes_in_values_are_refused(change, render):
         render.manifests([change])
 
 
-def environment(render, index, **changes):
-    """Return the variables that Kubernetes gives the container of one pod, from the rendered job."""
-    job = documents(render, "workers=3")["Job"]
-    (trainer,) = job["spec"]["template"]["spec"]["containers"]
-    named = {entry["name"]: entry["value"] for entry in trainer["env"]}
-    return named | {"JOB_COMPLETION_INDEX": str(index)} | changes, trainer["args"]
-
-
 def test_the_entry_point_names_the_pods_of_the_job(render, entrypoint, tmp_path):
     for index in range(3):
-        environ, arguments = environment(render, index, MODEL_DIR=str(tmp_path / "run"))
+        environ, arguments = environment(render, index, "workers=3", MODEL_DIR=str(tmp_path / "run"))
         cluster = cluster_of(LaunchSettings(), {"TF_CONFIG": entrypoint.tf_config(environ)})
         names = tuple(f"schedrl-train-{i}.schedrl-train:2222" for i in range(3))
         assert cluster == (names, (index,))
@@ -105,7 +80,7 @@ def test_the_entry_point_names_the_pods_of_the_job(render, entrypoint, tmp_path)
 
 
 def test_the_jobs_arguments_make_a_plan(render, entrypoint, tmp_path, monkeypatch):
-    environ, arguments = environment(render, 0, MODEL_DIR=str(tmp_path / "run"), WORKERS="2")
+    environ, arguments = environment(render, 0, MODEL_DIR=str(tmp_path / "run"))
     monkeypatch.setenv("TF_CONFIG", entrypoint.tf_config(environ))
     plan = read_plan(entrypoint.command(environ, arguments)[2:])
     assert (plan.launch.mode, plan.folder, plan.launch.start_timeout) == (
@@ -113,15 +88,3 @@ def test_the_jobs_arguments_make_a_plan(render, entrypoint, tmp_path, monkeypatc
         tmp_path / "run",
         600,
     )
-
-
-def test_the_entry_point_becomes_the_launcher(render, root, tmp_path):
-    # Two of the pods' names mean nothing here, so it can only say who it is and who did not come.
-    environ, _ = environment(render, 1, MODEL_DIR=str(tmp_path / "run"), START_TIMEOUT="0.5", PORT="0")
-    done = subprocess.run(
-        [sys.executable, str(root / "deploy" / "train" / "entrypoint.py"), "--algo", "ppo"],
-        env={**os.environ, **environ}, capture_output=True, text=True, timeout=100, cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert "schedrl-train-0.schedrl-train:0" in done.stderr
-    assert "TF_CONFIG" not in json.dumps(dict(os.environ))
