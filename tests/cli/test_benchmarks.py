@@ -1,11 +1,12 @@
 """The benchmarks run, with tiny budgets, and say what they promise to; what they measure is not tested."""
 
 import re
+import signal
 
 import numpy as np
 import pytest
 
-from benchmarks import learning, paired, simulator, workload_learning, workloads
+from benchmarks import failures, learning, paired, simulator, workload_learning, workloads
 from benchmarks.__main__ import BENCHMARKS, main
 from schedrl.envs.deeprm import DeepRMSettings, play
 from schedrl.evaluation.evaluate import sequences_of
@@ -180,3 +181,46 @@ def test_workers_prints_ratios_a_control_and_a_verdict(capsys, monkeypatch):
         assert len(re.findall(RATIO, line)) == 2
     assert re.search(r"costly steps: (met|MISSED)", shown)
     assert main(["workers", "--compare", "dqn"]) == 2
+
+
+PLAYED = """
+import signal, sys, time
+from pathlib import Path
+
+folder, count = Path(sys.argv[sys.argv.index("--model_dir") + 1]) / "checkpoints", 0
+folder.mkdir(parents=True)
+
+def end(*_):
+    print("saved after all", flush=True)
+    sys.exit(42)
+
+signal.signal(signal.SIGTERM, end)
+signal.signal(signal.SIGUSR1, lambda *_: print("it hurts", flush=True))
+while True:
+    count += 1
+    (folder / f"step_{count:012d}.npz").touch()
+    time.sleep(0.01)
+"""
+
+
+def test_failures_are_timed_to_the_message_and_to_what_follows(tmp_path, capsys, monkeypatch):
+    script = tmp_path / "plays_a_launcher.py"
+    script.write_text(PLAYED)
+    harms = (
+        failures.Harm("pain", failures.to_parent(signal.SIGUSR1), "it hurts"),
+        failures.Harm("SIGTERM", failures.to_parent(signal.SIGTERM), "saved after", ends=True),
+        failures.Harm("SIGKILL", failures.to_parent(signal.SIGKILL), "", ends=True),
+    )
+    monkeypatch.setattr(failures, "LAUNCHER", script)
+    monkeypatch.setattr(failures, "LOCAL", harms)
+    assert main(["failures", "--modes", "local", "--rounds", "1"]) == 0
+    rows = [re.split("  +", line.strip()) for line in capsys.readouterr().out.splitlines()[3:6]]
+    assert [(row[0], row[2]) for row in rows] == [
+        ("pain", "it learns again"),
+        ("SIGTERM", "all has ended, exit code 42"),
+        ("SIGKILL", "all has ended, exit code -9"),
+    ]
+    assert rows[2][1] == "-"
+    for text in (rows[0][1], rows[0][3], rows[1][1], rows[1][3], rows[2][3]):
+        middle, least, most = map(float, re.findall(r"[\d.]+\d", text))
+        assert middle == least == most
