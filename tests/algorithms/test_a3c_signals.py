@@ -52,7 +52,7 @@ def shared_files() -> set[str]:
 
 
 def wait_until_gone(pids: list[int]) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 120
     while any(map(alive, pids)):
         assert time.monotonic() < deadline, "workers outlived their parent"
         time.sleep(0.05)
@@ -79,5 +79,8 @@ def test_ctrl_c_saves_and_a_killed_parent_takes_its_workers_along(tmp_path):
     run.kill()
     run.communicate()
     wait_until_gone(workers)
-    assert shared_files() <= before
+    deadline = time.monotonic() + 120
+    while not shared_files() <= before:  # what other tests have there comes and goes
+        assert time.monotonic() < deadline, "shared memory is left"
+        time.sleep(0.05)
     assert list((folder / "checkpoints").glob("step_*.npz"))

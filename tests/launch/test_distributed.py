@@ -1,37 +1,51 @@
 """Distributed runs as users see them: real workers that are killed, frozen, preempted, and out of disk."""
 
+import contextlib
+import json
 import os
 import resource
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+from left_over import free, processes_of, shared_memory, wait_for
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc"),
 ]
-TINY = ["--algo", "a2c", "--num_envs", "8", "--num_steps", "16", "--no_eval", "--normalise_observations"]
-LONG = [*TINY, "--total_steps", "10240", "--checkpoint_every", "640"]
+PG = ["--algo", "pg", "--num_envs", "16", "--total_steps", "3000", "--no_eval"]
+STEADY = ["--algo", "a2c", "--num_envs", "8", "--num_steps", "16", "--no_eval", "--normalise_observations"]
+STEADY += [
+    "--checkpoint_every",
+    "640",
+    "--learning_rate_schedule",
+    "constant",
+    "--entropy_schedule",
+    "constant",
+]
+"""Runs that are the same whatever their budget, so that a test need not hurry before one is spent."""
 PATIENCE = 240
 """Seconds; only to catch hangs."""
 
 
 @contextmanager
 def launched(root, folder, *arguments, preexec=None):
-    """Start two workers; kill what is left at the end."""
+    """Start two workers; when they have ended, check that nothing is left, or kill what is."""
     command = [sys.executable, str(root / "launcher.py"), "--mode", "distributed", "--spawn", "2"]
+    before = shared_memory()
     child = subprocess.Popen(
-        [*command, "--model_dir", str(folder), *map(str, arguments)],
+        [*command, "--model_dir", str(folder), *map(str, arguments)], env={**os.environ, "RUN": str(folder)},
         cwd=folder.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=preexec,
     )  # fmt: skip
     try:
         yield child
+        assert not processes_of(folder)
+        wait_for(lambda: shared_memory() <= before)  # what other tests have there comes and goes
     finally:
         child.kill()
         child.communicate()
@@ -42,43 +56,38 @@ def finished(child):
     return child.returncode, shown, errors
 
 
-def stat_of(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return None
-
-
-def workers_of(parent):
-    """Return process ids of a supervisor's workers by index."""
-    found = {}
-    for path in Path("/proc").glob("[0-9]*"):
-        stat = stat_of(path.name)
-        if stat is None or int(stat[1]) != parent or stat[0] == "Z":
-            continue
-        environ = (path / "environ").read_bytes()
-        if b"TF_CONFIG" in environ:
-            found[int(environ.partition(b'"index": ')[2][:1])] = int(path.name)
-    return found
+def config_of(pid):
+    """Return what a process finds in TF_CONFIG; None where there is nothing."""
+    with contextlib.suppress(OSError):
+        for variable in Path(f"/proc/{pid}/environ").read_text().split("\0"):
+            if variable.startswith("TF_CONFIG="):
+                return json.loads(variable.partition("=")[2])
+    return None
 
 
 def newest(folder):
-    names = sorted(path.name for path in (folder / "checkpoints").glob("step_*.npz"))
-    return names[-1] if names else ""
+    names = sorted(path.stem for path in (folder / "checkpoints").glob("step_*.npz"))
+    return int(names[-1].partition("_")[2]) if names else -1
 
 
-def after_a_checkpoint(child, folder):
-    """Wait until two workers train on and have saved once more; return them."""
-    before, until = newest(folder), time.monotonic() + PATIENCE
-    while newest(folder) <= before:
-        assert time.monotonic() < until, "no checkpoint"
-        assert child.poll() is None, child.communicate()
-        time.sleep(0.02)
-    return workers_of(child.pid)
+def after_a_checkpoint(child, folder, seen):
+    """Wait until two workers train on and have saved once more; return them by index.
 
-
-def shared_memory():
-    return {path.name for path in Path("/dev/shm").glob("*")} if Path("/dev/shm").exists() else set()
+    Args:
+        child: their supervisor.
+        folder: of the run.
+        seen: process id -> address of all workers so far.
+    """
+    before = newest(folder)
+    wait_for(lambda: newest(folder) > before or child.poll() is not None, PATIENCE)
+    assert child.poll() is None, child.communicate()
+    workers = {}
+    for pid in processes_of(folder):
+        if config := config_of(pid):
+            index = config["task"]["index"]
+            workers[index], seen[pid] = pid, config["cluster"]["worker"][index]
+    assert sorted(workers) == [0, 1]
+    return workers
 
 
 def equal_runs(one, other):
@@ -89,15 +98,11 @@ def equal_runs(one, other):
 
 
 def test_killed_frozen_and_preempted_runs_go_on_exactly(root, tmp_path):
-    folder, before, seen = tmp_path / "run", shared_memory(), []
-    with launched(root, folder, *LONG, "--max_restarts", 3) as child:
+    folder, seen = tmp_path / "run", {}
+    with launched(root, folder, *STEADY, "--total_steps", 10**8, "--max_restarts", 3) as child:
         for index, number in ((1, signal.SIGKILL), (0, signal.SIGKILL), (1, signal.SIGSTOP)):
-            workers = after_a_checkpoint(child, folder)
-            seen += workers.values()
-            os.kill(workers[index], number)
-        workers = after_a_checkpoint(child, folder)
-        seen += workers.values()
-        os.kill(workers[1], signal.SIGTERM)
+            os.kill(after_a_checkpoint(child, folder, seen)[index], number)
+        os.kill(after_a_checkpoint(child, folder, seen)[1], signal.SIGTERM)
         code, shown, errors = finished(child)
     assert (code, errors) == (42, "")
     told = [line for line in shown.splitlines() if "(restart " in line]
@@ -107,15 +112,17 @@ def test_killed_frozen_and_preempted_runs_go_on_exactly(root, tmp_path):
     assert "worker 1 does not answer any more" in told[2]
     assert "saved after" in shown
     assert f"--model_dir {folder} --resume --no_eval True --mode distributed --spawn 2" in shown
-    assert len(set(seen)) == 8
-    assert not [pid for pid in seen if (stat := stat_of(pid)) and stat[0] != "Z"]
-    assert shared_memory() <= before
-    with launched(root, folder, *LONG, "--resume") as child:
+    assert len(seen) == 8
+    assert not [pid for pid in seen if Path(f"/proc/{pid}").exists()], "a process or a zombie"
+    for address in seen.values():
+        wait_for(lambda address=address: free(address))
+    budget = ["--total_steps", newest(folder) + 640]
+    with launched(root, folder, *STEADY, *budget, "--resume") as child:
         code, _, errors = finished(child)
     assert (code, errors) == (0, "")
     assert not (folder / "cluster").exists()
     whole = tmp_path / "whole"
-    with launched(root, whole, *LONG) as child:
+    with launched(root, whole, *STEADY, *budget) as child:
         assert finished(child)[0] == 0
     equal_runs(folder, whole)
 
@@ -126,34 +133,32 @@ def test_a_full_disk_ends_the_run_with_one_message(root, tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
 
     folder = tmp_path / "run"
-    with launched(root, folder, *TINY, "--total_steps", 1280, preexec=limited) as child:
+    with launched(root, folder, *PG, preexec=limited) as child:
         code, _, errors = finished(child)
     assert code == 1
     assert errors.startswith("error: worker ")
     assert errors.count("\n") == 1
     assert "can't " in errors
     assert "File too large" in errors
-    assert newest(folder) == ""
+    assert newest(folder) == -1
     assert not list((folder / "checkpoints").glob(".*.tmp"))
 
 
 def test_one_worker_is_one_process_but_for_rounding(root, tmp_path):
     import launcher
 
-    few = [*TINY, "--total_steps", "1280"]
-    with launched(root, tmp_path / "spawned", *few, "--spawn", 1) as child:
+    with launched(root, tmp_path / "spawned", *PG, "--spawn", 1) as child:
         assert finished(child)[0] == 0
-    assert launcher.main([*few, "--model_dir", str(tmp_path / "local")]) == 0
+    assert launcher.main([*PG, "--model_dir", str(tmp_path / "local")]) == 0
     weights = [np.load(tmp_path / name / "policy.npz")["weights"] for name in ("spawned", "local")]
     np.testing.assert_allclose(*weights, atol=1e-4)
 
 
-@pytest.mark.parametrize("algorithm", ["pg", "ppo", "ddpg"])
-def test_every_synchronous_algorithm_trains(algorithm, root, tmp_path):
-    few = ["--num_envs", "16", "--total_steps", "6000", "--no_eval", "--checkpoint_every", "3000"]
-    own = {"pg": [], "ppo": ["--num_steps", "32", "--num_epochs", "2", "--target_kl", "0.01"]}
-    own["ddpg"] = ["--replay_size", "2000", "--learning_starts", "200", "--gradient_steps", "2"]
-    with launched(root, tmp_path / "run", "--algo", algorithm, *few, *own[algorithm]) as child:
+def test_ddpg_trains_with_a_replay_in_parts(root, tmp_path):
+    # The other synchronous algorithms train above, and PPO in tests/deploy/test_entry_point.py.
+    few = ["--algo", "ddpg", "--num_envs", "16", "--total_steps", "6000", "--checkpoint_every", "3000"]
+    few += ["--replay_size", "2000", "--learning_starts", "200", "--gradient_steps", "2", "--no_eval"]
+    with launched(root, tmp_path / "run", *few) as child:
         code, shown, errors = finished(child)
     assert (code, errors) == (0, ""), shown
     table = np.genfromtxt(tmp_path / "run" / "metrics.csv", delimiter=",", names=True)

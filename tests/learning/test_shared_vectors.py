@@ -147,4 +147,4 @@ def test_workers_end_with_their_parent_and_leave_nothing_behind():
     parent.kill()
     parent.communicate()
     wait_until(lambda: not any(map(alive, pids)), 20)
-    assert left_behind() <= before
+    wait_until(lambda: left_behind() <= before)  # what other tests have there comes and goes

@@ -324,13 +324,13 @@ def test_nothing_is_left_behind(end, tmp_path):
     )
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, env=environment, timeout=60
+        [sys.executable, str(script)], capture_output=True, text=True, env=environment, timeout=240
     )
     assert done.returncode == (-signal.SIGKILL if end == "SIGKILL" else 0), done.stderr
     pids = [int(word) for word in done.stdout.split()]
     assert len(pids) == 2
-    wait_until(lambda: not any(map(alive, pids)), 20)
-    assert left_behind() <= before
+    wait_until(lambda: not any(map(alive, pids)))
+    wait_until(lambda: left_behind() <= before)  # what other tests have there comes and goes
 
 
 # -- what is refused -----------------------------------------------------------------------------------------
