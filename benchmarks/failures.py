@@ -289,5 +289,5 @@ def measured(harm: Harm, hosts: list[str]) -> tuple[float, str, float]:
 
 
 def _seconds(values: list[float]) -> str:
-    middle, least, most = np.median(values), min(values), max(values)
-    return "-" if math.isnan(middle) else f"{middle:.1f} ({least:.1f} .. {most:.1f})"
+    middle, least, most = (f"{x:.1f}" if x >= 1 else f"{x:.2f}" for x in np.percentile(values, [50, 0, 100]))
+    return "-" if math.isnan(values[0]) else middle if len(values) == 1 else f"{middle} ({least} .. {most})"

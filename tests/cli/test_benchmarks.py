@@ -213,7 +213,7 @@ def test_failures_are_timed_to_the_message_and_to_what_follows(tmp_path, capsys,
     )
     monkeypatch.setattr(failures, "LAUNCHER", script)
     monkeypatch.setattr(failures, "LOCAL", harms)
-    assert main(["failures", "--modes", "local", "--rounds", "1"]) == 0
+    assert main(["failures", "--modes", "local", "--rounds", "2"]) == 0
     rows = [re.split("  +", line.strip()) for line in capsys.readouterr().out.splitlines()[3:6]]
     assert [(row[0], row[2]) for row in rows] == [
         ("pain", "it learns again"),
@@ -223,4 +223,4 @@ def test_failures_are_timed_to_the_message_and_to_what_follows(tmp_path, capsys,
     assert rows[2][1] == "-"
     for text in (rows[0][1], rows[0][3], rows[1][1], rows[1][3], rows[2][3]):
         middle, least, most = map(float, re.findall(r"[\d.]+\d", text))
-        assert middle == least == most
+        assert least <= middle <= most

@@ -81,9 +81,9 @@ def _wait(
         if waited - answered >= min(SETTLE, timeout / 2):
             raise _unfit(alive[0], entries[alive[0]], cluster, generation)
         if waited >= timeout:
-            absent = " and ".join(_who(i, cluster) for i in unfit)
+            who = " and ".join(_who(i, cluster) for i in unfit)
             raise NotMet(
-                f"{absent} did not come within {timeout:g} s: not started, not reachable, or with another "
+                f"{who} did not come within {timeout:g} s: not started, not reachable, or with another "
                 "--model_dir"
             )
         time.sleep(LOOK)
