@@ -74,7 +74,6 @@ def _wait(
         if len(there) == cluster.size:
             return there
         waited = time.monotonic() - began
-        absent = [i for i, entry in enumerate(entries) if entry is None]
         unfit = [i for i, entry in enumerate(entries) if entry is None or entry["settings"] != settings]
         alive = [i for i in unfit if ask(cluster.addresses[i]) not in ("", token)]
         answered = min(answered, waited) if alive else float("inf")
