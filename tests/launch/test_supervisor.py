@@ -263,6 +263,20 @@ def test_a_supervisor_that_is_started_anew_takes_all_to_the_next_generation(tmp_
     assert nothing_left(folder) == 3
 
 
+def test_a_worker_that_is_started_twice_leaves_the_run_alone(tmp_path):
+    first, second = two_hosts(tmp_path, {"1": {"0": "rests", "1": "rests"}})
+    for host in (first, second):
+        host.start()
+    wait_for(lambda: len(list((tmp_path / "run").glob("started_*"))) == 2)
+    spec = ",".join(second._supervisor.cluster.addresses)
+    twin = Host(tmp_path / "run", "--cluster_spec", spec, "--task_index", 1).start().wait()
+    assert "another program is there" in str(twin.error)
+    first.interrupts.exit_code = 42
+    for host in (first, second):
+        assert host.wait().end.kind == generations.STOPPED
+        assert host.said == []
+
+
 def test_one_host_that_is_asked_to_stop_stops_all(tmp_path):
     hosts = two_hosts(tmp_path, {"1": {"0": "rests", "1": "rests"}})
     for host in hosts:

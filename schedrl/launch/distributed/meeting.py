@@ -57,6 +57,13 @@ def meet(
         return _wait(generation, cluster, settings, token, (plan.launch.start_timeout, stopped))
 
 
+def require_own_address(cluster: Cluster) -> None:
+    """Raise `UserError` where another program listens; it may be this worker, started twice."""
+    if not cluster.spawned:
+        with answering(cluster.addresses[cluster.own[0]]):
+            pass
+
+
 def _wait(
     generation: Generation,
     cluster: Cluster,

@@ -87,6 +87,7 @@ class Supervisor:
             self.progress.say(f"{end.reason}; all workers go on from {after} (restart {restarts} of {most})")
 
     def _one_generation(self) -> End:
+        meeting.require_own_address(self.cluster)  # before a generation that goes on well is ended for this
         generation = generations.next_generation(self.folder, self.cluster.own)
         try:
             met = meeting.meet(generation, self.cluster, self.plan, lambda: self._asked_to_stop)
