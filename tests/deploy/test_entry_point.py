@@ -25,7 +25,7 @@ pytestmark = [
 ARGUMENTS = (
     "--algo ppo --num_envs 8 --num_steps 32 --batch_size 128 --checkpoint_every 256 --no_eval --total_steps"
 )
-PATIENCE = 240
+PATIENCE = 400
 """Seconds; only to catch hangs."""
 
 
@@ -44,7 +44,7 @@ class Pods:
     def __init__(self, root, folder, address, decisions):
         self.folder, self.running = folder, []
         self.files = [folder.parent / f"pod_{index}_of_{decisions}.txt" for index in range(2)]
-        values = ("workers=2", "start_timeout=120", f"arguments={ARGUMENTS} {decisions}")
+        values = ("workers=2", "start_timeout=400", f"arguments={ARGUMENTS} {decisions}")
         for index, file in enumerate(self.files):
             changes = {"ADDRESS": address, "MODEL_DIR": str(folder)}
             environ, arguments = environment(module(root, "render"), index, *values, **changes)

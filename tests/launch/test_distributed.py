@@ -29,7 +29,7 @@ STEADY += [
     "constant",
 ]
 """Runs that are the same whatever their budget, so that a test need not hurry before one is spent."""
-PATIENCE = 240
+PATIENCE = 400
 """Seconds; only to catch hangs."""
 
 
