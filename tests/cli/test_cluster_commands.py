@@ -76,7 +76,8 @@ def test_a_trained_model_is_evaluated(compared, tmp_path, capsys):
     words = f"--model_dir {compared / 'ppo/seed_0'} --num_eval_episodes 12 --output_dir {tmp_path}"
     assert slow_down_cdf.main([*words.split(), "--baselines", "fifo,sjf+best_fit"]) == 0
     names = {path.name for path in tmp_path.iterdir()}
-    assert {"slowdown_cdf.png", "resource_utilization.png", "job_completion_time.csv"} <= names
+    wanted = {"slowdown_cdf.png", "resource_utilization.png", "gantt.png", "job_completion_time.csv"}
+    assert wanted <= names
     assert "ppo (greedy) has a mean bounded slowdown of" in capsys.readouterr().out
     found = json.loads((tmp_path / report.EVALUATION).read_text(encoding="utf-8"))
     assert [row["policy"] for row in found["rows"]][:2] == ["fifo+first_fit+skip", "sjf+best_fit+skip"]

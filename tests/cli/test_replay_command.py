@@ -67,6 +67,7 @@ def test_one_command_compares_a_dozen_heuristics_and_draws_the_heat_map(here, ca
     assert replay() == 0
     assert len(DOZEN) == len(set(DOZEN)) == 12
     assert len(rows(here)) == 12
+    assert all(float(row["decision_latency"]) > 0 for row in rows(here))
     names = {path.name for path in (here / "out").iterdir()}
     assert names == {
         report.HTML, report.CSV, report.JSON, report.HEAT, report.CDF, report.GANTT, report.JOBS,
@@ -100,6 +101,10 @@ def test_jobs_that_never_fit_are_listed_and_counted(here, quick, capsys):
     assert "3 jobs can never run here and are rejected" in out
     assert "job 1: 1 x (9 cpu, 1 memory): one instance is larger than every machine" in out
     assert rows(here)[0]["rejected"] == "3"
+    assert rows(here)[0]["acceptance_rate"] == "0.25"
+    assert next(line for line in out.splitlines() if line.startswith("policy ")).endswith(
+        "rejected  accepted"
+    )
     table = list(csv.DictReader((here / "out" / report.JOBS).open(encoding="utf-8")))
     assert [row["status"] for row in table] == ["finished", "rejected", "rejected", "rejected"]
 

@@ -20,22 +20,30 @@ COLUMNS = (
 class JobsFile:
     """Writes schedules one after another, so that only one is held at a time.
 
+    The file appears whole when the `with` is over, or not at all.
+
     Args:
         path: of the CSV.
         tau: of the bounded slowdown, in the workloads' unit of time.
     """
 
     def __init__(self, path: str | Path, tau: float) -> None:
-        self._tau = tau
-        self._file = open(path, "w", newline="", encoding="utf-8")  # noqa: SIM115 (closed by __exit__)
+        self._tau, self._path = tau, Path(path)
+        self._part = self._path.with_name(f".{self._path.name}.part")
+        self._file = open(self._part, "w", newline="", encoding="utf-8")  # noqa: SIM115 (closed by __exit__)
         self._writer = csv.writer(self._file, lineterminator="\n")
         self._writer.writerow(COLUMNS)
 
     def __enter__(self) -> JobsFile:
         return self
 
-    def __exit__(self, *_: Any) -> None:
-        self._file.close()
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        try:
+            self._file.close()
+            if kind is None:
+                self._part.replace(self._path)
+        finally:
+            self._part.unlink(missing_ok=True)
 
     def add(self, policy: str, schedule: Schedule, sequence: int = 0) -> None:
         """Write a line for each job; what is not known is empty, between machines stand semicolons."""

@@ -118,6 +118,13 @@ def test_the_per_job_table_has_every_job(tmp_path, replayed):
     assert {row["status"] for row in mine} == {"finished"}
 
 
+def test_a_per_job_table_that_is_broken_off_is_not_left_behind(tmp_path, replayed):
+    with pytest.raises(KeyboardInterrupt), JobsFile(tmp_path / "jobs.csv", 10.0) as file:
+        file.add("x", next(iter(replayed[1].values())))
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_files_of_a_report(tmp_path, replayed):
     replay, schedules = replayed
     small = next(iter(schedules.values()))
