@@ -119,9 +119,10 @@ def test_the_per_job_table_has_every_job(tmp_path, replayed):
 
 
 def test_a_per_job_table_that_is_broken_off_is_not_left_behind(tmp_path, replayed):
-    with pytest.raises(KeyboardInterrupt), JobsFile(tmp_path / "jobs.csv", 10.0) as file:
-        file.add("x", next(iter(replayed[1].values())))
-        raise KeyboardInterrupt
+    file = JobsFile(tmp_path / "jobs.csv", 10.0)
+    file.add("x", next(iter(replayed[1].values())))
+    assert not (tmp_path / "jobs.csv").exists()
+    file.__exit__(KeyboardInterrupt)
     assert list(tmp_path.iterdir()) == []
 
 
