@@ -20,7 +20,7 @@ class Speaker:
 
     @contextlib.contextmanager
     def while_doing(self, text: str, reminder: str, every: float = REMIND_EVERY) -> Iterator[None]:
-        """Print a line, if any, and then the reminder every so many seconds until what is inside is done."""
+        """Print a line, and then the reminder every so many seconds until what is inside is done."""
         done = threading.Event()
 
         def remind() -> None:
@@ -28,8 +28,7 @@ class Speaker:
                 self(reminder)
 
         thread = threading.Thread(target=remind, daemon=True)
-        if text:
-            self(text)
+        self(text)
         thread.start()
         try:
             yield

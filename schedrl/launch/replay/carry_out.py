@@ -23,6 +23,8 @@ from schedrl.sim.cluster.schedule import Schedule
 
 MOST_LINES = 1_000_000
 """Lines of the per-job table that are written unasked."""
+MANY_JOBS = 500
+"""From so many on it is said before that `conservative` is slow: nothing is said while it plays."""
 
 
 def run(request: Request) -> int:
@@ -106,8 +108,9 @@ def _play_all(
         play = _player(request, data, numbers, models)
         for number, name in enumerate(request.rules, 1):
             label = holding.label(name, numbers.get(name)) if _holds(request, name) else name
-            with say.while_doing("", f"{number}/{len(request.rules)} {label}: still playing"):
-                schedule, seconds, more = play(name)
+            if "conservative" in name.split("+") and len(data.workload) > MANY_JOBS:
+                say(f"{number}/{len(request.rules)} {label}: plans all waiting jobs at every event; slow")
+            schedule, seconds, more = play(name)
             more |= {"tau": settings.tau, "wait_limit": settings.wait_limit}
             more["until"] = float(entries[0].heat.edges[-1]) if entries else None
             found = entry(label, schedule, seconds, learned=name in request.models, **more)
