@@ -220,7 +220,9 @@ def test_a_gang_of_billions_is_rejected_and_takes_no_room(here, quick, capsys, i
 def test_names_that_do_not_match_are_said(here, quick, capsys):
     (here / "cluster.csv").write_text("name,count,cpus,memory,gpu\nserver,4,8,32,2\n")
     assert replay("--policies", "fifo") == 2
-    assert "4 machines with 32 cpus [units]" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert "4 machines with 32 cpus [units]" in error
+    assert "no machine has cpu, which jobs ask for; no job asks for cpus, which machines have" in error
     (here / "cluster.csv").write_text("name,count,cpu,memory,gpu,tpu\nserver,4,8,32,0,1\n")
     assert replay("--policies", "fifo") == 0
     out = capsys.readouterr().out

@@ -95,8 +95,9 @@ def unfit_lines(workload: Workload, reject: np.ndarray, machines: Machines) -> I
     counts = np.bincount(reject, minlength=len(REASONS))
     reasons = [f"{counts[code]:,} x {REASONS[code]}" for code in range(1, len(REASONS)) if counts[code]]
     if not counts[0]:
+        said = [*reasons, *(line.removeprefix("note: ") for line in _unmatched(workload, machines))]
         has = _described(machines)
-        raise UserError(f"no job of the trace can ever run on {has}: {'; '.join(reasons)}; check --cluster")
+        raise UserError(f"no job of the trace can ever run on {has}: {'; '.join(said)}; check --cluster")
     if reasons:
         yield f"{int(counts[1:].sum()):,} jobs can never run here and are rejected: {'; '.join(reasons)}"
     for code in range(1, len(REASONS)):
