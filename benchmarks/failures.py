@@ -262,9 +262,10 @@ def _harms(mode: str, settings: FailuresBenchmark) -> Iterator[tuple[Harm, Calla
 def row(harm: Harm, hosts: Callable[[], list[str]], settings: FailuresBenchmark) -> list[str]:
     """Do one harm as often as asked; return its row of the table."""
     name = harm.what.format(**settings.to_dict())
-    print(f"measuring: {name}", file=sys.stderr, flush=True)
     found = [measured(harm, hosts()) for _ in range(settings.rounds)]
-    return [name, _seconds([told for told, _, _ in found]), found[0][1], _seconds([end for *_, end in found])]
+    cells = [name, _seconds([told for told, *_ in found]), found[0][1], _seconds([end for *_, end in found])]
+    print(" | ".join(cells), file=sys.stderr, flush=True)
+    return cells
 
 
 def measured(harm: Harm, hosts: list[str]) -> tuple[float, str, float]:
