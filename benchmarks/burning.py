@@ -6,6 +6,7 @@ Busy work, not sleep: two of them on one core take twice as long, as a slow simu
 from __future__ import annotations
 
 import functools
+import os
 import subprocess
 import sys
 import time
@@ -13,6 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from schedrl.envs.deeprm import DeepRMSettings, DeepRMVectorEnv
+
+TURNS = "BURN_TURNS"
+COSTLY = 0.95
+"""Share of the time that costly steps take in one process."""
 
 
 class BurningVectorEnv(DeepRMVectorEnv):
@@ -32,6 +37,13 @@ class BurningVectorEnv(DeepRMVectorEnv):
     def factory(self) -> Callable[..., BurningVectorEnv]:
         """Return what makes such an environment in another process."""
         return functools.partial(BurningVectorEnv, self.settings, turns=self._turns, copy=False)
+
+
+class CostlyVectorEnv(BurningVectorEnv):
+    """Counts to what the environment variable BURN_TURNS says."""
+
+    def __init__(self, settings: DeepRMSettings | None = None, num_envs: int = 256, **more: Any):
+        super().__init__(settings, num_envs, turns=int(os.environ[TURNS]), **more)
 
 
 def burn(turns: int) -> int:

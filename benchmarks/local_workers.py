@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.burning import BurningVectorEnv, Strangers, turns_per_second
+from benchmarks.burning import COSTLY, BurningVectorEnv, Strangers, turns_per_second
 from benchmarks.paired import Ratio, per_second, ratio, verdict
 from benchmarks.processor import seconds_of
 from schedrl import registry
@@ -30,8 +30,6 @@ from schedrl.learning.split_env import SplitVectorEnv
 
 SETTINGS: dict[str, Any] = {"num_steps": 16}
 """PPO's own, but for shorter rollouts: an update with costly steps shall not take a minute."""
-COSTLY = 0.95
-"""Share of the time that costly steps take in one process."""
 BOUND = 1.6
 """What 2 workers must reach with costly steps; 1 / (0.05 + 0.95 / 2) = 1.9 is possible."""
 NEVER = 10**12
