@@ -1,7 +1,10 @@
 """The benchmarks run, with tiny budgets, and say what they promise to; what they measure is not tested."""
 
+import os
 import re
 import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -224,3 +227,13 @@ def test_failures_are_timed_to_the_message_and_to_what_follows(tmp_path, capsys,
     for text in (rows[0][1], rows[0][3], rows[1][1], rows[1][3], rows[2][3]):
         middle, least, most = map(float, re.findall(r"[\d.]+\d", text))
         assert least <= middle <= most
+
+
+def test_the_launcher_takes_the_costly_environment(root):
+    paths = os.pathsep.join([str(root), str(root / "benchmarks" / "costly")])
+    code = (
+        "from schedrl import registry; print(registry.get('vector_environment', 'deeprm')(num_envs=2)._turns)"
+    )
+    variables = {**os.environ, "PYTHONPATH": paths, "BURN_TURNS": "7"}
+    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr
