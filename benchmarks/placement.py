@@ -28,15 +28,10 @@ JOBS: dict[str, list[str]] = {
     "two-kinds-0.9": ["--cluster", str(ROOT / "benchmarks" / "two_kinds.toml")],
 }
 """Kinds of jobs -> flags; the default is Poisson arrivals, lognormal durations, load 0.9, 5 equal servers."""
-TRAINING = {
-    ("ppo", "bursty-0.9"): ["--total_steps", "4000000"],
-    ("ppo", "estimates-0.9"): [
-        *("--total_steps", "5000000"),
-        *("--validate_every", "500000", "--validation_sequences", "400"),
-    ],
-}
-"""Flags where the preset's two million decisions were too few, and, with wrong estimates, its 100 validation
-sequences: what chance does to them is as large as what tells the last weights apart."""
+LONG = ["--total_steps", "5000000", "--validate_every", "500000", "--validation_sequences", "400"]
+TRAINING = {("ppo", "bursty-0.9"): LONG, ("ppo", "estimates-0.9"): LONG}
+"""Flags where the preset's two million decisions were too few, and its 100 validation sequences: what chance
+does to them is as large as what tells the last weights apart."""
 HARD = ("poisson-0.9", "bursty-0.9", "estimates-0.9")
 MOST = 0.70
 SKIP, EASY, HOLD = "sjf+best_fit+skip", "sjf+best_fit+easy", "sjf+best_fit+hold"
