@@ -41,7 +41,11 @@ class NumberedEnv(gymnasium.Env, ABC):
             jobs = self._jobs.at(numbers)
         self._clusters.load(np.zeros(1, np.int64), numbers, jobs)
         self._started = True
+        self._begun()
         return self._observe(), {"sequence": int(numbers[0])}
+
+    def _begun(self) -> None:
+        """Do what else an environment does when an episode begins, before it is observed."""
 
     def _observe(self) -> dict[str, np.ndarray]:
         return {name: leaf[0] for name, leaf in self._clusters.observe().items()}

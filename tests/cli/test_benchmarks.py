@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks import failures, learning, paired, simulator, workload_learning, workloads
+from benchmarks import distributed, failures, learning, paired, simulator, workload_learning, workloads
 from benchmarks.__main__ import BENCHMARKS, main
 from schedrl.envs.deeprm import DeepRMSettings, play
 from schedrl.evaluation.evaluate import sequences_of
@@ -237,3 +237,24 @@ def test_the_launcher_takes_the_costly_environment(root):
     variables = {**os.environ, "PYTHONPATH": paths, "BURN_TURNS": "7"}
     done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "7\n"), done.stderr
+
+
+@pytest.mark.parametrize(("slowdown", "code"), [(2.5, 0), (2.6, 1)])
+def test_distributed_compares_quality_and_both_speeds(tmp_path, capsys, monkeypatch, slowdown, code):
+    trained = []
+    monkeypatch.setattr(
+        distributed, "train", lambda folder, flags, *more: trained.append((folder.name, *more))
+    )
+    monkeypatch.setattr(
+        distributed, "mean_slowdown", lambda folder, _: slowdown if "2_w" in folder.name else 2.5
+    )
+    monkeypatch.setattr(distributed, "rate_of", lambda folder: 300.0 if "2_workers" in folder.name else 200.0)
+    assert main(["distributed", "--out", str(tmp_path), "--seeds", "7"]) == code
+    shown = capsys.readouterr().out
+    assert shown.count("1.50x") == 2
+    assert ("the bound holds" in shown) == (code == 0)
+    costly = {name: more for name, _, *more in trained if name.endswith("costly")}
+    assert set(costly) == {"one_process_costly", "2_workers_costly"}
+    for decisions, variables in costly.values():
+        assert decisions == 40_000
+        assert int(variables["BURN_TURNS"]) > 19 * 1_000_000 / 200  # 95 % of the time, on any processor

@@ -69,13 +69,9 @@ class DeepRMEnv(NumberedEnv):
     def _source(self, seed: int) -> Any:
         return jobs_of(self.settings, seed, self._family, self._workload)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[dict, dict]:
-        """Start an episode, see the base; colours are shuffled."""
-        obs, info = super().reset(seed=seed, options=options)
-        if not self._colours:
-            return obs, info
-        self._colours.shuffle(self.np_random)
-        return self._observe(), info
+    def _begun(self) -> None:
+        if self._colours:
+            self._colours.shuffle(self.np_random)
 
     def step(self, action: int) -> tuple[dict, float, bool, bool, dict]:
         """Take one decision.

@@ -140,11 +140,7 @@ def prepare(
         shares=chosen.order == "drf",
         placement=PLACEMENTS[chosen.placement],
         discipline=DISCIPLINES[chosen.discipline],
-        window=1
-        if chosen.discipline == "strict"
-        else NO_LIMIT
-        if window is None
-        else min(int(window), NO_LIMIT),
+        window=1 if chosen.discipline == "strict" else min(int(window or NO_LIMIT), NO_LIMIT),
         until=np.inf if until is None else float(until),
         requeue=on_down == "requeue",
         aging_time=float(aging_time),
