@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from schedrl import registry
+from schedrl.learning.settings import ActorCriticSettings
 from schedrl.settings import UserError
 
 
@@ -37,3 +38,14 @@ def refuse_teacher(environment: Any, algorithm: Any) -> None:
         from schedrl.heuristics.teaching import teacher_for  # Numba takes a second
 
         teacher_for(algorithm.pretrain, environment)
+
+
+def refuse_privileged(environment: Any, name: str, algorithm: Any) -> None:
+    """Raise `UserError` if the environment would show the truth to an algorithm with no critic for it."""
+    if getattr(environment, "privileged", False) and not (
+        isinstance(algorithm, ActorCriticSettings) and algorithm.network == "pair_scorer"
+    ):
+        raise UserError(
+            f"privileged is for the critic of a2c, a3c or ppo with the network pair_scorer; {name} with "
+            f"{algorithm.network} has none that could read it without the policy; set privileged off for it"
+        )

@@ -15,7 +15,7 @@ from typing import Any, get_args
 
 from schedrl import registry
 from schedrl.launch import resuming, workers
-from schedrl.launch.able import refuse_teacher, refuse_unable
+from schedrl.launch.able import refuse_privileged, refuse_teacher, refuse_unable
 from schedrl.launch.distributed.cluster import cluster_of
 from schedrl.launch.settings import LaunchSettings
 from schedrl.launch.workload import add_workload_arguments, data_of, guest_of
@@ -101,6 +101,7 @@ def read_plan(argv: Iterable[str] | None) -> Plan:
     else:
         chosen = (launch, *_own_choices(resolved, classes))
         refuse_teacher(*chosen[1:])
+        refuse_privileged(chosen[1], algo, chosen[2])
     if launch.mode == "distributed":
         from schedrl.launch.distributed.shares import refuse_unfit  # NumPy takes a moment
 

@@ -106,8 +106,8 @@ class MixedPolicy(NumpyPolicy):
     def _batched(self, obs: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bool]:
         if self.network.extra:
             some = np.ndim(obs["queue"]) - 2
-            self.fit({name: np.shape(obs[name])[some:] for name in self.leaves})
-        shapes = {name: shape for name, (shape, _) in self.leaves.items()}
+            self.fit({name: np.shape(obs[name])[some:] for name in self.acts_on})
+        shapes = {name: shape for name, (shape, _) in self.acts_on.items()}
         if self.actions.sizes:
             shapes[MASK] = (self.actions.num_logits,)
         arrays = {name: np.asarray(obs[name]) for name in shapes}

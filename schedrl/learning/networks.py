@@ -35,7 +35,7 @@ from schedrl.learning.layers import (
     tensorflow_ops,
     unpack,
 )
-from schedrl.learning.pair_scorer import CRITIC, PairScorer
+from schedrl.learning.pair_scorer import CRITIC, PRIVILEGED, PairScorer
 from schedrl.settings import UserError
 
 __all__ = [
@@ -211,6 +211,8 @@ def make_network(
         raise UserError(f"unknown network {name!r}; choose one of {', '.join(DEFAULT_HIDDEN)}")
     if prior and name != "pair_scorer":
         raise UserError(f"prior is {prior:g}, but the network {name!r} has none; use pair_scorer, or prior 0")
+    if name != "pair_scorer" and set(leaves) & set(PRIVILEGED):
+        raise UserError(f"the network {name!r} would show the policy what privileged is; use pair_scorer")
     hidden = tuple(hidden) or DEFAULT_HIDDEN[name]
     sizes = (num_actions, hidden, num_values)
     if name == "slots":

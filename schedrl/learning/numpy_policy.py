@@ -67,6 +67,12 @@ class NumpyPolicy:
         self.play = GREEDY
         self.reseed(seed)
 
+    @property
+    def acts_on(self) -> dict[str, tuple[tuple[int, ...], str]]:
+        """Name -> shape and type of the leaves that a decision needs: not those of the critic alone."""
+        private = getattr(self.network, "private", ())
+        return {name: leaf for name, leaf in self.leaves.items() if name not in private}
+
     @classmethod
     def load(cls, path: Path | str, seed: int = 0) -> NumpyPolicy:
         """Read a `policy.npz`.
@@ -125,7 +131,7 @@ class NumpyPolicy:
     def _outputs(self, obs: Mapping[str, Any], values: bool) -> tuple[np.ndarray, Any]:
         """Return what the network puts out, the mask not yet applied."""
         leaves = {}
-        for name, (_, dtype) in self.leaves.items():
+        for name, (_, dtype) in (self.leaves if values else self.acts_on).items():
             leaf = np.asarray(obs[name], np.float32)
             if name in self._scale:
                 leaf = normalise(leaf, *self._scale[name])
@@ -172,11 +178,11 @@ class NumpyPolicy:
         return logits[0] if single else logits
 
     def _batched(self, obs: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bool]:
-        obs = {name: np.asarray(obs[name]) for name in (*self.leaves, MASK)}
+        obs = {name: np.asarray(obs[name]) for name in (*self.acts_on, MASK)}
         single = obs[MASK].ndim == 1
         batched = {name: leaf[None] for name, leaf in obs.items()} if single else obs
         self.fit({name: leaf.shape[1:] for name, leaf in batched.items()})
-        expected = {name: list(shape) for name, (shape, _) in self.leaves.items()} | {
+        expected = {name: list(shape) for name, (shape, _) in self.acts_on.items()} | {
             MASK: [self.num_actions]
         }
         check_shapes(

@@ -17,6 +17,8 @@ from schedrl.settings import UserError
 
 CRITIC = (64, 64)
 """Widths of the critic's layers where none are given."""
+PRIVILEGED = ("privileged_queue", "privileged_cluster", "privileged_arrivals")
+"""Leaves that only a simulator can fill, `[S, .]`, `[M, .]` and any shape: together or not at all."""
 JOBS_PER_MACHINE = 2.0
 """The sum over jobs is counted against so many for each machine: then it means the same on other clusters."""
 
@@ -27,7 +29,7 @@ class PairScorer:
     Reads `queue [S, F]` (its first feature says whether a job is there), `cluster [M, G]`, optionally
     `pairs [S, M, P]`, and any other leaf as the state. Choices are those of the cluster environment: places
     (of the first job, or of each), rejections where there are any, the wait. Only legal places are scored
-    where the leaf `legal` says which those are; the others get 0.
+    where the leaf `legal` says which those are; the others get 0. Only the critic reads leaves of PRIVILEGED.
 
     Args:
         leaves: their shapes, without the batch axis.
@@ -71,14 +73,17 @@ class PairScorer:
         self.any_job, self.rejects = layout(choices, leaves["queue"][0], leaves["cluster"][0])
         self.per_choice = num_actions // choices if joint else 1
         self.rest = 0 if joint else num_actions - choices
-        self.others = sorted(set(leaves) - {"queue", "cluster", "pairs"})
+        self.others = sorted(set(leaves) - {"queue", "cluster", "pairs", *PRIVILEGED})
+        self.private = tuple(name for name in PRIVILEGED if name in leaves)
         state = sum(prod(leaves[name]) for name in self.others)
         features = (leaves["queue"][-1], leaves["cluster"][-1], leaves.get("pairs", (0,))[-1])
         first, second = hidden[0], hidden[1 % len(hidden)]
         critic = tuple(hidden[2:]) or CRITIC
         self.depth = len(critic)
         policy = self._policy_layers(features, state, first, second, layer_norm)
-        self.layers = (*policy, *self._critic_layers(features, state, critic, num_values, layer_norm))
+        told = [leaves.get(name, (0,)) for name in PRIVILEGED]
+        known = (features[0] + told[0][-1], features[1] + told[1][-1], state + prod(told[2]))
+        self.layers = (*policy, *self._critic_layers(known, critic, num_values, layer_norm))
 
     def _policy_layers(
         self, features: tuple[int, int, int], state: int, first: int, second: int, norm: bool
@@ -107,16 +112,17 @@ class PairScorer:
         return layers
 
     def _critic_layers(
-        self, features: tuple[int, int, int], state: int, widths: tuple[int, ...], values: int, norm: bool
+        self, features: tuple[int, int, int], widths: tuple[int, ...], values: int, norm: bool
     ) -> list[Layer]:
+        job, machine, state = features
         inputs = (state + 3 * widths[0], *widths)
         body = [
             Layer(f"value_hidden_{i}", inputs[i], width, RELU_GAIN, norm=norm)
             for i, width in enumerate(widths)
         ]
         return [
-            Layer("value_job", features[0], widths[0], RELU_GAIN, norm=norm),
-            Layer("value_machine", features[1], widths[0], RELU_GAIN, norm=norm),
+            Layer("value_job", job, widths[0], RELU_GAIN, norm=norm),
+            Layer("value_machine", machine, widths[0], RELU_GAIN, norm=norm),
             *body,
             Layer("value", widths[-1], values, VALUE_GAIN),
         ]
@@ -224,7 +230,13 @@ class PairScorer:
         return ops.reshape(spread, (-1, places * self.per_choice))
 
     def _value(self, ops: Any, w: Mapping[str, Any], obs: Mapping[str, Any], drop: Drop) -> Any:
+        told = [obs[name] for name in self.private]
+        if told:
+            of_jobs, of_machines = (obs["queue"], told[0]), (obs["cluster"], told[1])
+            obs = dict(obs) | {"queue": ops.concat(of_jobs), "cluster": ops.concat(of_machines)}
         x = self._described(ops, w, obs, ("value_job", "value_machine"))[2]
+        if told:
+            x = ops.concat([x, *flat(ops, obs, self.private[2:])])
         for i in range(self.depth):
             x = hidden(ops, w, f"value_hidden_{i}", x)
         return dense(ops, w, "value", drop(x))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from gymnasium import spaces
 
-from schedrl.sim.cluster_decisions import batch
+from schedrl.sim.cluster_decisions import batch, privileged
 from schedrl.sim.cluster_decisions.observe import (
     BACKLOG_FEATURES,
     JOB_COLUMNS,
@@ -19,6 +19,8 @@ from schedrl.sim.cluster_decisions.state import State
 from .settings import SimpleClusterSettings
 
 MASK = "action_mask"
+PRIVILEGED = "privileged_"
+"""How leaves begin that only critics may read."""
 HIGHEST = {"slots": 10.0, "state": 1e12}
 """Bounds of the numbers: a demand may be more than any machine has, a time may be any."""
 
@@ -48,6 +50,13 @@ class Observer:
             },
         }
         self._shapes = shapes[self.representation]
+        shown = settings.privileged and self.representation == "slots"
+        private = {
+            "queue": (slots, len(privileged.JOB_FEATURES)),
+            "cluster": (machines, len(privileged.MACHINE_FEATURES)),
+            "arrivals": (privileged.HORIZONS, len(privileged.ARRIVAL_FEATURES) + resources),
+        }
+        self._private = {PRIVILEGED + name: shape for name, shape in private.items() if shown}
         self._dtype = np.float32 if self.representation == "slots" else np.float64
         self._kernel = batch.slots if self.representation == "slots" else batch.complete
 
@@ -57,7 +66,8 @@ class Observer:
         low = 0.0 if self.representation == "slots" else -1.0
         high = HIGHEST[self.representation]
         boxes: dict[str, spaces.Space] = {
-            name: spaces.Box(low, high, shape, self._dtype) for name, shape in self._shapes.items()
+            name: spaces.Box(low, high, shape, self._dtype)
+            for name, shape in (self._shapes | self._private).items()
         }
         boxes[MASK] = spaces.MultiBinary(self.mask_length)
         return spaces.Dict(boxes)
@@ -65,7 +75,8 @@ class Observer:
     def empty(self, count: int) -> dict[str, np.ndarray]:
         """Make arrays for `count` observations."""
         out: dict[str, np.ndarray] = {
-            name: np.zeros((count, *shape), self._dtype) for name, shape in self._shapes.items()
+            name: np.zeros((count, *shape), self._dtype)
+            for name, shape in (self._shapes | self._private).items()
         }
         out[MASK] = np.zeros((count, self.mask_length), bool)
         return out
@@ -77,4 +88,7 @@ class Observer:
         out = dict(self.empty(len(envs)) if out is None else out)
         leaves = [out[name] for name in self._shapes]
         self._kernel(state.rules, state.plain, envs, out[MASK], *leaves)
+        if self._private:
+            truth = [out[name] for name in self._private]
+            privileged.privileged(state.rules, state.plain, envs, *truth)
         return out

@@ -93,6 +93,9 @@ class SimpleClusterSettings(HoldsWorkload):
 
     representation: Literal["slots", "state"] = "slots"
     """What is observed: structured and scaled, for networks; or complete and unscaled, for heuristics."""
+    privileged: bool = False
+    """While training, show the critic of `pair_scorer` what no scheduler knows: true run times and the jobs
+    to come. Advantages are less noisy; the policy never sees it, evaluation doesn't have it."""
     history_time: float = 300.0
     """Time over which the observed load history is smoothed, in the workload's time; above 0."""
     rate_gaps: float = 5.0

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from schedrl import registry
-from schedrl.launch.able import able_in, refuse_teacher, refuse_unable
+from schedrl.launch.able import able_in, refuse_privileged, refuse_teacher, refuse_unable
 from schedrl.launch.comparing.settings import CompareSettings
 from schedrl.launch.plan import Plan
 from schedrl.launch.settings import LaunchSettings
@@ -113,10 +113,13 @@ def read_plan(argv: Iterable[str] | None) -> ComparisonPlan:
     for cls in own.values():
         refuse_teacher(resolved[environment], resolved[cls])
     given = resolved.given[environment]
+    chosen = {name: _networked(resolved, environment, cls) for name, cls in own.items()}
+    for name, algorithm in chosen.items():
+        refuse_privileged(resolved[environment], name, algorithm)
     plan = ComparisonPlan(
         settings,
         resolved[environment],
-        {name: _networked(resolved, environment, cls) for name, cls in own.items()},
+        chosen,
         resolved[environment].representation if "representation" in given else None,
         _baselines(settings, resolved[environment], "baselines" in resolved.given[CompareSettings]),
         check_folder_writable(settings.output_dir),

@@ -92,12 +92,13 @@ def _settings(settings: SimpleClusterSettings, policy: Any, data: Data, output: 
         termination="all_done",
         episode_max_decisions=None,
         representation=policy.representation,
+        privileged=False,
     )
 
 
 def _check_shapes(folder: str, policy: Any, env: Any, machines: int) -> None:
     policy.fit({name: space.shape for name, space in env.observation_space.items()})
-    for name, (shape, _) in policy.leaves.items():
+    for name, (shape, _) in policy.acts_on.items():
         asked = env.observation_space[name].shape
         if tuple(shape) != asked:
             raise UserError(
