@@ -32,6 +32,8 @@ LONG = ["--total_steps", "5000000", "--validate_every", "500000", "--validation_
 TRAINING = {("ppo", "bursty-0.9"): LONG, ("ppo", "estimates-0.9"): LONG}
 """Flags where the preset's two million decisions were too few, and its 100 validation sequences: what chance
 does to them is as large as what tells the last weights apart."""
+TRAINED_WITH = {"ppo": "cluster,cluster-privileged"}
+"""Presets of an algorithm, where more than `cluster`."""
 HARD = ("poisson-0.9", "bursty-0.9", "estimates-0.9")
 MOST = 0.70
 SKIP, EASY, HOLD = "sjf+best_fit+skip", "sjf+best_fit+easy", "sjf+best_fit+hold"
@@ -44,7 +46,7 @@ class PlacementBenchmark(Settings):
     """Which rows to measure."""
 
     algorithms: tuple[str, ...] = ("ppo",)
-    """Algorithms to train; each has its preset `cluster`."""
+    """Algorithms to train; each has its preset `cluster`, or those of TRAINED_WITH."""
     jobs: tuple[str, ...] = tuple(JOBS)
     """Kinds of jobs."""
     seeds: tuple[int, ...] = (41, 42, 43)
@@ -89,7 +91,7 @@ def run(settings: PlacementBenchmark) -> int:
             for seed in settings.seeds
         ]
         for algo, seed, folder in folders:
-            flags = ["--algo", algo, "--env", "simple_cluster", "--preset", "cluster"]
+            flags = ["--algo", algo, "--env", "simple_cluster", "--preset", TRAINED_WITH.get(algo, "cluster")]
             own = [] if settings.decisions else TRAINING.get((algo, jobs), [])
             train(folder, [*flags, *JOBS[jobs], *own, *settings.flags.split()], seed, settings.decisions)
         found = measure(jobs, [(algo, seed, folder) for algo, seed, folder in folders], settings)

@@ -261,18 +261,25 @@ class ActorCritic:
         """Write a SavedModel whose signature takes the named leaves and the mask, any batch size.
 
         `serving_default` returns `action [B]` (greedy; in storage form where it is more than one choice),
-        `logits` (masked), `numbers` (continuous ones) and `value [B]`; what there is none of is left out.
+        `logits` (masked), `numbers` (continuous ones) and `value [B]`; what there is none of is left out, as
+        is the value where only a simulator could tell the critic what it needs.
         """
         tf = self.tf
         module = tf.Module()
         module.variables_kept = [self.weights, *[v for pair in self._scale.values() for v in pair]]
 
+        private = self.network.private
+
         def serve(**obs: Any) -> dict[str, Any]:
+            if private:  # nobody can show them: the policy does without, and the value is left out
+                batch = tf.shape(next(iter(obs.values())))[0]
+                obs |= {name: tf.zeros([batch, *self.leaves[name][0]]) for name in private}
             outputs, value = self.forward(self.weights, self.normalise(obs))
-            return {**self.served(outputs, obs), "value": value}
+            return self.served(outputs, obs) | ({} if private else {"value": value})
 
         low, self.low = self.low, None  # what is served computes as `policy()` does
-        function = tf.function(serve).get_concrete_function(**self.observation_spec())
+        spec = {name: leaf for name, leaf in self.observation_spec().items() if name not in private}
+        function = tf.function(serve).get_concrete_function(**spec)
         self.low = low
         module.serve = function
         tf.saved_model.save(module, str(path), signatures={"serving_default": function})

@@ -73,6 +73,7 @@ class SlotNetwork:
 
     name = "slots"
     extra: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
     seen = staticmethod(nothing_more)
 
     def __init__(
@@ -134,6 +135,7 @@ class DenseNetwork:
     """Hidden layers over all leaves flattened, shared by the policy head and the value head."""
 
     extra: tuple[str, ...] = ()
+    private: tuple[str, ...] = ()
     seen = staticmethod(nothing_more)
 
     def __init__(

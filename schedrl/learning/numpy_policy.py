@@ -70,8 +70,7 @@ class NumpyPolicy:
     @property
     def acts_on(self) -> dict[str, tuple[tuple[int, ...], str]]:
         """Name -> shape and type of the leaves that a decision needs: not those of the critic alone."""
-        private = getattr(self.network, "private", ())
-        return {name: leaf for name, leaf in self.leaves.items() if name not in private}
+        return {name: leaf for name, leaf in self.leaves.items() if name not in self.network.private}
 
     @classmethod
     def load(cls, path: Path | str, seed: int = 0) -> NumpyPolicy:

@@ -19,6 +19,7 @@ from schedrl.evaluation.comparison_report.files import FILES
 from schedrl.launch.comparing import measuring, one_run, training
 from schedrl.launch.comparing.plan import read_plan
 from schedrl.launch.progress import Progress
+from schedrl.settings import UserError
 
 ALGORITHMS = ["ppo", *(name for name in registry.names("algorithm") if name != "ppo")][:2]
 TINY = ["--num_envs", "16", "--use_tf_function", "False"]
@@ -113,6 +114,13 @@ def test_algorithms_that_cannot_act_in_the_environment_are_left_out_or_refused(m
     error = capsys.readouterr().err
     assert "ppo can't act in deeprm, whose actions are discrete; algorithms that can: " in error
     assert error.strip().endswith(", ".join(others) or "none")
+
+
+def test_a_critic_is_shown_the_truth_only_where_all_have_one():
+    shown = ["--env", "simple_cluster", "--preset", "cluster", "--privileged", "--algorithms"]
+    assert read_plan([*shown, "ppo,a2c"]).runs()[0].environment.privileged
+    with pytest.raises(UserError, match="ddpg with pair_scorer has none"):
+        read_plan([*shown, "ppo,ddpg"])
 
 
 def test_in_steady_state_defer_is_left_out():
@@ -425,8 +433,6 @@ def test_a_backend_chosen_outside_carries_the_runs(standin, tmp_path):
 
 
 def test_two_comparisons_in_one_folder_are_refused(tmp_path):
-    from schedrl.settings import UserError
-
     with training._running(tmp_path):
         with pytest.raises(UserError, match="another comparison is training"):
             training._running(tmp_path).__enter__()

@@ -88,6 +88,16 @@ def test_an_algorithm_that_cannot_act_there_is_refused_and_those_that_can_are_na
     assert "pg" not in able_in("deeprm")
 
 
+@pytest.mark.parametrize(
+    ("flags", "says"), [("--algo pg", "pg with pair_scorer"), ("--algo ppo --network mlp", "ppo with mlp")]
+)
+def test_the_truth_is_for_a_critic_that_can_read_it_alone(flags, says):
+    shown = ["--env", "simple_cluster", "--preset", "cluster", "--privileged"]
+    with pytest.raises(UserError, match=f"privileged is for the critic of a2c, a3c or ppo.*{says} has none"):
+        read_plan([*shown, *flags.split()])
+    assert read_plan([*shown, "--algo", "a2c"]).environment.privileged
+
+
 def test_a_run_that_compiles_is_not_shown_as_training(tmp_path):
     said, notes = [], tmp_path / "0.json"
     request = {"algo": "ppo", "seed": 3, "resume": False, "progress": str(notes)}

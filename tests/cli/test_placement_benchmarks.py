@@ -31,7 +31,7 @@ def quick(monkeypatch):
 def test_placement_judges_each_seed_against_the_best_rules(tmp_path, capsys):
     words = "--jobs poisson-0.9,two-kinds-0.9 --seeds 0 --num_sequences 12 --validation_sequences 4"
     words += f" --out {tmp_path}"
-    assert main(["placement", *words.split(), "--wait_limits", "50"]) == 1
+    assert main(["placement", *words.split(), "--wait_limits", "1"]) == 1
     shown = capsys.readouterr().out
     assert "0 of 2 rows pass; below hold: 0" in shown
     rows = json.loads((tmp_path / "placement.json").read_text())

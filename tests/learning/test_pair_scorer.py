@@ -27,6 +27,11 @@ KINDS = {
     "any job, rejected": (SLOTS * (MACHINES + 1) + 1, {}, {"layer_norm": True}),
     "first job": (MACHINES + 1, {"pairs": (SLOTS, MACHINES, 2)}, {}),
     "with a prior": (SLOTS * MACHINES + 1, {"pairs": (SLOTS, MACHINES, 4)}, {"prior": 2.0}),
+    "with a privileged critic": (
+        SLOTS * MACHINES + 1,
+        {"privileged_queue": (SLOTS, 1), "privileged_cluster": (MACHINES, 3), "privileged_arrivals": (6, 5)},
+        {},
+    ),
     "first job, rejected": (MACHINES + 2, {}, {"hidden": (8, 16, 24), "num_quantiles": 3}),
 }
 
@@ -68,7 +73,10 @@ def test_numpy_equals_tensorflow_and_the_export(kind, tmp_path):
     np.testing.assert_allclose(own_logits[legal], logits.numpy()[legal], rtol=1e-3, atol=1e-4)
     np.testing.assert_allclose(own_values, values.numpy(), rtol=1e-3, atol=1e-4)
     model.export(tmp_path / "saved_model")
-    served = tf.saved_model.load(str(tmp_path / "saved_model")).signatures["serving_default"](**tensors)
+    served = tf.saved_model.load(str(tmp_path / "saved_model")).signatures["serving_default"](
+        **{name: leaf for name, leaf in tensors.items() if not name.startswith("privileged")}
+    )
+    assert ("value" in served) == (kind != "with a privileged critic")
     np.testing.assert_array_equal(served["action"].numpy(), policy.predict(obs))
 
 
@@ -192,3 +200,25 @@ def test_refusals():
         layout(9, 4, 3)
     with pytest.raises(UserError, match="needs leaves queue"):
         networks.make_network("pair_scorer", {"queue": (4, 5)}, 13)
+
+
+def test_only_the_critic_reads_what_is_privileged(tmp_path):
+    model, leaves, num_actions = model_of("with a privileged critic")
+    obs = batch(leaves, num_actions)
+    model.save_policy(tmp_path / "policy.npz")
+    policy = NumpyPolicy.load(tmp_path / "policy.npz")
+    logits, values = policy.forward(obs)
+    for name in (name for name in leaves if name.startswith("privileged")):
+        told_otherwise, other_values = policy.forward(obs | {name: 1.0 - obs[name]})
+        np.testing.assert_array_equal(told_otherwise, logits)
+        assert np.abs(other_values - values).max() > 0.1, name
+    without = {name: leaf for name, leaf in obs.items() if not name.startswith("privileged")}
+    np.testing.assert_array_equal(policy.predict(without), policy.predict(obs))
+    assert "privileged_queue" not in policy.acts_on
+
+
+@pytest.mark.parametrize("name", ["mlp", "slots", "image"])
+def test_other_networks_refuse_what_is_privileged(name):
+    leaves = {"queue": (4, 5), "backlog": (3,), "privileged_queue": (4, 1)}
+    with pytest.raises(UserError, match="use pair_scorer"):
+        networks.make_network(name, leaves, 5)

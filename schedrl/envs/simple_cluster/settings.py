@@ -223,6 +223,8 @@ class SimpleClusterSettings(HoldsWorkload):
 
 PRESETS: dict[str, dict[str, Any]] = {
     "cluster": {"action": "job_machine"},  # and each algorithm's own settings for it
+    # On top of it, for a2c, a3c and ppo: what it gains is in docs/choosing.md.
+    "cluster-privileged": {"privileged": True},
     # One policy for clusters of several sizes: as many jobs as keep the largest one busy for a while.
     "cluster-sizes": {
         "num_servers": 20,
