@@ -17,6 +17,7 @@ from schedrl.learning.distributions import LARGE_NEGATIVE, require_legal
 from schedrl.learning.normaliser import Normaliser, normalise
 from schedrl.learning.run_folder import read_description
 from schedrl.learning.selection import GREEDY
+from schedrl.settings import UserError
 
 MASK = "action_mask"
 
@@ -130,6 +131,11 @@ class NumpyPolicy:
     def _outputs(self, obs: Mapping[str, Any], values: bool) -> tuple[np.ndarray, Any]:
         """Return what the network puts out, the mask not yet applied."""
         leaves = {}
+        if values and (missing := [name for name in self.network.private if name not in obs]):
+            raise UserError(
+                f"the critic reads {', '.join(missing)}, which only a simulator shows (privileged); to act "
+                "needs none of it: use predict or scores"
+            )
         for name, (_, dtype) in (self.leaves if values else self.acts_on).items():
             leaf = np.asarray(obs[name], np.float32)
             if name in self._scale:

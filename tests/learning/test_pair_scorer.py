@@ -215,6 +215,8 @@ def test_only_the_critic_reads_what_is_privileged(tmp_path):
     without = {name: leaf for name, leaf in obs.items() if not name.startswith("privileged")}
     np.testing.assert_array_equal(policy.predict(without), policy.predict(obs))
     assert "privileged_queue" not in policy.acts_on
+    with pytest.raises(UserError, match="critic reads privileged_queue, .* use predict or scores"):
+        policy.quantiles(without)
 
 
 @pytest.mark.parametrize("name", ["mlp", "slots", "image"])
