@@ -42,9 +42,14 @@ def refuse_teacher(environment: Any, algorithm: Any) -> None:
 
 def refuse_privileged(environment: Any, name: str, algorithm: Any) -> None:
     """Raise `UserError` if the environment would show the truth to an algorithm with no critic for it."""
-    if getattr(environment, "privileged", False) and not (
-        isinstance(algorithm, ActorCriticSettings) and algorithm.network == "pair_scorer"
-    ):
+    if not getattr(environment, "privileged", False):
+        return
+    if environment.termination == "continuing":
+        raise UserError(
+            "privileged shows the jobs to come, of which there are none where termination continuing cuts an "
+            "episode off, so the value there would mean nothing; set privileged off"
+        )
+    if not (isinstance(algorithm, ActorCriticSettings) and algorithm.network == "pair_scorer"):
         raise UserError(
             f"privileged is for the critic of a2c, a3c or ppo with the network pair_scorer; {name} with "
             f"{algorithm.network} has none that could read it without the policy; set privileged off for it"

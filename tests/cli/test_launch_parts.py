@@ -96,6 +96,8 @@ def test_the_truth_is_for_a_critic_that_can_read_it_alone(flags, says):
     with pytest.raises(UserError, match=f"privileged is for the critic of a2c, a3c or ppo.*{says} has none"):
         read_plan([*shown, *flags.split()])
     assert read_plan([*shown, "--algo", "a2c"]).environment.privileged
+    with pytest.raises(UserError, match="none where termination continuing cuts an episode off"):
+        read_plan([*shown, "--termination", "continuing"])
 
 
 def test_a_run_that_compiles_is_not_shown_as_training(tmp_path):
