@@ -200,6 +200,8 @@ def _refuse_without_effect(args: argparse.Namespace, given: Any, of_windows: set
     typed = {name for name, source in given.items() if not source.startswith("preset ")}
     if "representation" in typed:
         raise UserError("--representation has no effect: the model decides what it reads; leave it out")
+    if "privileged" in typed:
+        raise UserError("--privileged has no effect: nobody is shown it in an evaluation; leave it out")
     if not steady and of_windows:
         raise UserError(f"--{min(of_windows)} has an effect in steady state only; add --steady_state")
     if not steady:
@@ -216,11 +218,11 @@ def _refuse_without_effect(args: argparse.Namespace, given: Any, of_windows: set
 
 def _check_shapes(env: str, settings: Any, policy: Any, changes: list[str], windows: Any) -> None:
     """Raise `UserError` unless the model reads and decides what the environment shows and asks."""
-    asked = registry.get("environment", env)(settings.replace(representation=policy.representation))
-    shapes = {name: space.shape for name, space in asked.observation_space.items() if name in policy.leaves}
+    asked = registry.get("environment", env)(settings.as_played(policy.representation))
+    shapes = {name: space.shape for name, space in asked.observation_space.items() if name in policy.acts_on}
     if hasattr(policy, "fit"):
         policy.fit(shapes)
-    trained = {name: shape for name, (shape, _) in policy.leaves.items()}
+    trained = {name: shape for name, (shape, _) in policy.acts_on.items()}
     if hasattr(asked.action_space, "n"):
         shapes["actions"], trained["actions"] = (int(asked.action_space.n),), (policy.num_actions,)
     for name, shape in trained.items():

@@ -32,8 +32,8 @@ LONG = ["--total_steps", "5000000", "--validate_every", "500000", "--validation_
 TRAINING = {("ppo", "bursty-0.9"): LONG, ("ppo", "estimates-0.9"): LONG}
 """Flags where the preset's two million decisions were too few, and its 100 validation sequences: what chance
 does to them is as large as what tells the last weights apart."""
-TRAINED_WITH = {"ppo": "cluster,cluster-privileged"}
-"""Presets of an algorithm, where more than `cluster`."""
+ON_TOP = {"ppo": ["cluster-privileged"]}
+"""Presets of an algorithm on top of `cluster`."""
 HARD = ("poisson-0.9", "bursty-0.9", "estimates-0.9")
 MOST = 0.70
 SKIP, EASY, HOLD = "sjf+best_fit+skip", "sjf+best_fit+easy", "sjf+best_fit+hold"
@@ -46,7 +46,7 @@ class PlacementBenchmark(Settings):
     """Which rows to measure."""
 
     algorithms: tuple[str, ...] = ("ppo",)
-    """Algorithms to train; each has its preset `cluster`, or those of TRAINED_WITH."""
+    """Algorithms to train; each has its preset `cluster`, and those of ON_TOP."""
     jobs: tuple[str, ...] = tuple(JOBS)
     """Kinds of jobs."""
     seeds: tuple[int, ...] = (41, 42, 43)
@@ -86,12 +86,13 @@ def run(settings: PlacementBenchmark) -> int:
     print("|" + "---|" * 9, flush=True)
     for jobs in settings.jobs:
         folders = [
-            (algo, seed, out / f"{algo}_{jobs}_seed{seed}")
+            (algo, seed, out / "_".join([algo, *ON_TOP.get(algo, []), jobs, f"seed{seed}"]))
             for algo in settings.algorithms
             for seed in settings.seeds
         ]
         for algo, seed, folder in folders:
-            flags = ["--algo", algo, "--env", "simple_cluster", "--preset", TRAINED_WITH.get(algo, "cluster")]
+            presets = ",".join(["cluster", *ON_TOP.get(algo, [])])
+            flags = ["--algo", algo, "--env", "simple_cluster", "--preset", presets]
             own = [] if settings.decisions else TRAINING.get((algo, jobs), [])
             train(folder, [*flags, *JOBS[jobs], *own, *settings.flags.split()], seed, settings.decisions)
         found = measure(jobs, [(algo, seed, folder) for algo, seed, folder in folders], settings)

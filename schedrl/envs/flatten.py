@@ -6,6 +6,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from schedrl.settings import UserError
+
 MASK = "action_mask"
 
 
@@ -21,6 +23,12 @@ class FlattenObservations(gymnasium.ObservationWrapper, gymnasium.utils.RecordCo
         """Wrap an environment with Dict observations."""
         gymnasium.utils.RecordConstructorArgs.__init__(self)
         gymnasium.ObservationWrapper.__init__(self, env)
+        private = [name for name in env.observation_space.spaces if name.startswith("privileged")]
+        if private:
+            raise UserError(
+                f"a flat vector would show the policy {', '.join(private)}, which only the critic of "
+                "pair_scorer may read; set privileged off"
+            )
         leaves = {name: leaf for name, leaf in env.observation_space.items() if name != MASK}
         self._scales = {
             name: np.float32(1 / 255 if leaf.dtype == np.uint8 else 1) for name, leaf in leaves.items()

@@ -8,7 +8,7 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from schedrl.settings import Settings, UserError, one_of
 from schedrl.settings.names import canonical, suggestion
@@ -50,6 +50,10 @@ class HoldsWorkload(Settings):
         workload: str
         workload_settings: Any
         load: float | None
+
+    def as_played(self, representation: str) -> Self:
+        """Return the settings under which a policy that reads `representation` is evaluated."""
+        return self.replace(representation=representation)
 
     def _check_load(self) -> None:
         """Refuse a second word on how often jobs come."""

@@ -49,8 +49,13 @@ def refuse_privileged(environment: Any, name: str, algorithm: Any) -> None:
             "privileged shows the jobs to come, of which there are none where termination continuing cuts an "
             "episode off, so the value there would mean nothing; set privileged off"
         )
-    if not (isinstance(algorithm, ActorCriticSettings) and algorithm.network == "pair_scorer"):
+    if not isinstance(algorithm, ActorCriticSettings):
         raise UserError(
-            f"privileged is for the critic of a2c, a3c or ppo with the network pair_scorer; {name} with "
-            f"{algorithm.network} has none that could read it without the policy; set privileged off for it"
+            f"privileged is for critics of states, those of a2c, a3c and ppo; {name} has none: leave it out, "
+            "or set privileged off"
+        )
+    if algorithm.network != "pair_scorer":
+        raise UserError(
+            f"privileged is for the network pair_scorer; {algorithm.network} would show it to the policy: "
+            "use --network pair_scorer, or set privileged off"
         )

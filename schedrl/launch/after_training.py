@@ -104,7 +104,7 @@ def render_episode(plan: Plan, policy: Any) -> None:
     from schedrl import registry
 
     env = registry.get("environment", plan.launch.env)(
-        plan.environment.replace(representation=policy.representation), family="test", render_mode="ansi"
+        plan.environment.as_played(policy.representation), family="test", render_mode="ansi"
     )
     obs, _ = env.reset(seed=SEED)
     over, time = False, -1

@@ -267,7 +267,6 @@ class ActorCritic:
         tf = self.tf
         module = tf.Module()
         module.variables_kept = [self.weights, *[v for pair in self._scale.values() for v in pair]]
-
         private = self.network.private
 
         def serve(**obs: Any) -> dict[str, Any]:

@@ -213,8 +213,12 @@ def make_network(
         raise UserError(f"unknown network {name!r}; choose one of {', '.join(DEFAULT_HIDDEN)}")
     if prior and name != "pair_scorer":
         raise UserError(f"prior is {prior:g}, but the network {name!r} has none; use pair_scorer, or prior 0")
-    if name != "pair_scorer" and set(leaves) & set(PRIVILEGED):
-        raise UserError(f"the network {name!r} would show the policy what privileged is; use pair_scorer")
+    private = {leaf for leaf in leaves if leaf.startswith("privileged")}
+    if private and (name != "pair_scorer" or private != set(PRIVILEGED)):
+        raise UserError(
+            f"the network {name!r} would show the policy {', '.join(sorted(private))}; pair_scorer keeps "
+            f"{', '.join(PRIVILEGED)} from it: use that, or set privileged off"
+        )
     hidden = tuple(hidden) or DEFAULT_HIDDEN[name]
     sizes = (num_actions, hidden, num_values)
     if name == "slots":

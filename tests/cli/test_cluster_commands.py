@@ -16,7 +16,8 @@ TINY = (
     "--use_tf_function False --total_steps 1024 --num_envs 16 --num_steps 16 --batch_size 64 --num_epochs 2"
 )
 NUM_JOBS = 60
-CLUSTER = "--env simple_cluster --algorithms PPO --seeds 0 --num_jobs 30"
+CLUSTER = "--env simple_cluster --algorithms PPO --seeds 0 --num_jobs 30 --privileged True"
+"""So that it is seen everywhere that what only the critic is shown is not asked for again."""
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +82,14 @@ def test_a_trained_model_is_evaluated(compared, tmp_path, capsys):
     assert "ppo (greedy) has a mean bounded slowdown of" in capsys.readouterr().out
     found = json.loads((tmp_path / report.EVALUATION).read_text(encoding="utf-8"))
     assert [row["policy"] for row in found["rows"]][:2] == ["fifo+first_fit+skip", "sjf+best_fit+skip"]
+
+
+def test_a_trained_model_is_evaluated_on_another_cluster(compared, quick, tmp_path, capsys):
+    words = f"--model_dir {compared / 'ppo/seed_0'} --num_eval_episodes 2 --output_dir {tmp_path}"
+    words += " --baselines fifo"
+    assert slow_down_cdf.main([*words.split(), "--num_servers", "8", "--num_job_slots", "4"]) == 0
+    assert slow_down_cdf.main([*words.split(), "--privileged", "False"]) == 2
+    assert "--privileged has no effect" in capsys.readouterr().err
 
 
 def test_what_a_cluster_has_not_is_refused(compared, capsys):

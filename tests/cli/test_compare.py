@@ -119,7 +119,7 @@ def test_algorithms_that_cannot_act_in_the_environment_are_left_out_or_refused(m
 def test_a_critic_is_shown_the_truth_only_where_all_have_one():
     shown = ["--env", "simple_cluster", "--preset", "cluster", "--privileged", "--algorithms"]
     assert read_plan([*shown, "ppo,a2c"]).runs()[0].environment.privileged
-    with pytest.raises(UserError, match="ddpg with pair_scorer has none"):
+    with pytest.raises(UserError, match="ddpg has none: leave it out"):
         read_plan([*shown, "ppo,ddpg"])
 
 

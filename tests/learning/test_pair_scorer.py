@@ -212,6 +212,8 @@ def test_only_the_critic_reads_what_is_privileged(tmp_path):
         told_otherwise, other_values = policy.forward(obs | {name: 1.0 - obs[name]})
         np.testing.assert_array_equal(told_otherwise, logits)
         assert np.abs(other_values - values).max() > 0.1, name
+    shown = SimpleClusterVectorEnv(num_envs=1, num_jobs=4, privileged=True).single_observation_space
+    assert {name for name in shown if name.startswith("privileged")} == set(model.network.private)
     without = {name: leaf for name, leaf in obs.items() if not name.startswith("privileged")}
     np.testing.assert_array_equal(policy.predict(without), policy.predict(obs))
     assert "privileged_queue" not in policy.acts_on
@@ -219,8 +221,8 @@ def test_only_the_critic_reads_what_is_privileged(tmp_path):
         policy.quantiles(without)
 
 
-@pytest.mark.parametrize("name", ["mlp", "slots", "image"])
-def test_other_networks_refuse_what_is_privileged(name):
-    leaves = {"queue": (4, 5), "backlog": (3,), "privileged_queue": (4, 1)}
-    with pytest.raises(UserError, match="use pair_scorer"):
+@pytest.mark.parametrize("name", ["mlp", "slots", "image", "pair_scorer"])
+def test_networks_refuse_what_they_would_show_the_policy(name):
+    leaves = {"queue": (4, 5), "cluster": (1, 6), "privileged_queue": (4, 1)}
+    with pytest.raises(UserError, match="would show the policy privileged_queue"):
         networks.make_network(name, leaves, 5)

@@ -65,8 +65,7 @@ def _played(
     deterministic: bool,
 ) -> Iterator[tuple[Clusters, np.ndarray]]:
     """Yield clusters at the end of their episodes, up to TOGETHER at a time, and their sequences' numbers."""
-    settings = settings.replace(representation=policy.representation, privileged=False)
-    numbers = np.asarray(numbers)
+    settings, numbers = settings.as_played(policy.representation), np.asarray(numbers)
     for first in range(0, len(numbers), TOGETHER):
         some = numbers[first : first + TOGETHER]
         clusters = Clusters(settings, len(some), source)

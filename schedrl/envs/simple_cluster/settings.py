@@ -181,6 +181,10 @@ class SimpleClusterSettings(HoldsWorkload):
             changes = self._seated(workload, generator_settings(workload), changes)
         return super().replace(**changes)
 
+    def as_played(self, representation: str) -> Self:
+        """Return the settings under which a policy is evaluated: nobody is shown what is privileged."""
+        return self.replace(representation=representation, privileged=False)
+
     def data(self) -> dict[str, str]:
         """Return path -> SHA-256 of the files that the jobs and the machines come from.
 
@@ -223,7 +227,7 @@ class SimpleClusterSettings(HoldsWorkload):
 
 PRESETS: dict[str, dict[str, Any]] = {
     "cluster": {"action": "job_machine"},  # and each algorithm's own settings for it
-    # On top of it, for a2c, a3c and ppo: what it gains is in docs/choosing.md.
+    # On top of it, for a2c, a3c and ppo: what it gains is in docs/algorithms/ppo.md.
     "cluster-privileged": {"privileged": True},
     # One policy for clusters of several sizes: as many jobs as keep the largest one busy for a while.
     "cluster-sizes": {

@@ -91,9 +91,7 @@ def _settings(settings: SimpleClusterSettings, policy: Any, data: Data, output: 
         num_jobs=len(data.workload),
         termination="all_done",
         episode_max_decisions=None,
-        representation=policy.representation,
-        privileged=False,
-    )
+    ).as_played(policy.representation)
 
 
 def _check_shapes(folder: str, policy: Any, env: Any, machines: int) -> None:

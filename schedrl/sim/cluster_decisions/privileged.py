@@ -17,6 +17,7 @@ from schedrl.sim.cluster.state import (
     FIRST,
     HEAD,
     OWNER,
+    REJECT,
     START,
     WAITING_JOBS,
 )  # fmt: skip
@@ -33,8 +34,8 @@ JOB_FEATURES = ("duration",)
 MACHINE_FEATURES = ("next finish", "mean time left", "last finish")
 """Of what really runs on each machine, 0 where nothing does."""
 ARRIVAL_FEATURES = ("jobs", "their weight in slowdown")
-"""Of the jobs that arrive within each horizon, before their work of each resource (duration x demand, in mean
-durations and largest machines): per machine and first horizon, as log(1 + x)."""
+"""Of the jobs that arrive within each horizon and can run, before their work of each resource (duration x
+demand, in mean durations and largest machines): per machine and first horizon, as log(1 + x)."""
 HORIZONS = 6
 FIRST_HORIZON = 0.25
 """In mean durations; each of the HORIZONS is twice the one before."""
@@ -61,22 +62,29 @@ def _machine(spec, c, m, out):
 
 
 @leaf
+def _add(spec, c, job, out):
+    instances = c.jobs[job, END] - c.jobs[job, FIRST]
+    out[0] += 1.0
+    out[1] += _weight(spec, c, job) * spec.tau
+    for r in range(c.largest.shape[0]):
+        work = c.more[job, LENGTH] / spec.mean_duration * c.asked[job, r] / c.largest[r]
+        out[len(ARRIVAL_FEATURES) + r] += work * instances
+
+
+@leaf
 def _arrivals(spec, c, out):
     out[:] = 0.0
     j, horizon = c.n[ARRIVED], FIRST_HORIZON
     for h in range(HORIZONS):
         until = c.x[CLOCK] + horizon * spec.mean_duration
         while j < c.n[NUM_JOBS] and c.times[j, ARRIVAL] <= until:
-            out[h, 0] += 1.0
-            out[h, 1] += _weight(spec, c, j) * spec.tau
-            for r in range(c.largest.shape[0]):
-                work = c.more[j, LENGTH] / spec.mean_duration * c.asked[j, r] / c.largest[r]
-                out[h, len(ARRIVAL_FEATURES) + r] += work * (c.jobs[j, END] - c.jobs[j, FIRST])
+            if c.jobs[j, REJECT] == 0:
+                _add(spec, c, j, out[h])
             j += 1
-        if h + 1 < HORIZONS:
-            out[h + 1] = out[h]
         scale = c.n[PRESENT] * horizon / FIRST_HORIZON
         for i in range(out.shape[1]):
+            if h + 1 < HORIZONS:
+                out[h + 1, i] = out[h, i]
             out[h, i] = math.log1p(out[h, i] / scale)
         horizon *= 2.0
 
