@@ -94,7 +94,7 @@ class DeepRMJobs(Settings):
             self.in_range(name, 1)
         self.in_range("num_sequences", 0)
         self.in_range("arrival_rate", 0, 1)
-        self.in_range("load", 0, 1000, open_low=True)
+        self.in_range("load", 1e-6, 1000)
         self.check(
             len(self.capacities) == self.num_resources,
             f"capacity has {len(self.capacities)} values for num_resources {self.num_resources}; "

@@ -20,6 +20,9 @@ BLOCK = 256
 """Sequences drawn together: NumPy is fast from about this size on. Part of the definition of a stream."""
 CACHED_BLOCKS = 4
 
+LEAST_RATE = 1e-6
+"""Jobs per step below which drawing a few would take minutes."""
+
 
 class SequenceStream:
     """The sequences of one family.
@@ -70,8 +73,11 @@ class SequenceStream:
         Raises:
             UserError: no job ever arrives.
         """
-        if self.jobs.rate() <= 0:
-            raise UserError("arrival_rate is 0, so no job ever arrives; raise it or give load")
+        if self.jobs.rate() < LEAST_RATE:
+            raise UserError(
+                f"arrival_rate is {self.jobs.rate():g}, so no job ever arrives; make it at least "
+                f"{LEAST_RATE:g}, or give load"
+            )
         parts, found, taken = [], 0, 0
         while found < num_jobs:
             durations, demands = self.take(taken, BLOCK) if self._cycle else self._block(taken // BLOCK)

@@ -53,6 +53,7 @@ def test_settings_are_passed_on():
         ({"load": 9}, "more than one arrival per step"),
         ({"num_jobs": 0}, "num_jobs is 0"),
         ({"arrival_rate": 0}, "no job ever arrives"),
+        ({"arrival_rate": 1e-9}, "arrival_rate is 1e-09, so no job ever arrives"),
     ],
     ids=str,
 )

@@ -82,7 +82,7 @@ REFUSED = [
     ({"family": "tests"}, "nearest: test"),
     ({"arrival_rates": 2}, "nearest: arrival_rate"),
     ({"arrival_rate": 0}, "above 0"),
-    ({"load": -0.5}, "above 0"),
+    ({"load": -0.5}, "at least 1e-06"),
     ({"exact_load": True}, "give load"),
     ({"exact_load": True, "load": 0.5, "num_jobs": 1}, "at least 2 jobs"),
     ({"capacity": (40, 160)}, "2 values for 3 resources"),
@@ -132,9 +132,9 @@ def test_refused(arguments, message):
 
 
 def test_jobs_too_rare_for_the_history_of_bursts_are_refused_and_rare_ones_are_not():
-    def bursty(load, num_jobs):
-        return generate(settings_of("bursty")(load=load), num_jobs, 0, "train")
+    def bursty(num_jobs, **often):
+        return generate(settings_of("bursty")(**often), num_jobs, 0, "train")
 
     with pytest.raises(UserError, match="too rare beside the bursts"):
-        bursty(1e-9, 10)
-    assert (bursty(1e-4, 20).arrival == bursty(1e-4, 2000).arrival[:20]).all()
+        bursty(10, arrival_rate=1e-11)
+    assert (bursty(20, load=1e-4).arrival == bursty(2000, load=1e-4).arrival[:20]).all()

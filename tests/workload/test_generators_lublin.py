@@ -173,7 +173,7 @@ def test_a_rate_of_ones_own():
     [
         ({"num_nodes": 16}, "at least 32"),
         ({"arrival_rate": 0}, "above 0"),
-        ({"load": 0}, "above 0"),
+        ({"load": 0}, "at least 1e-06"),
         ({"exact_load": True}, "give load"),
         ({"job_classes": "serial"}, "interactive"),
         ({"estimates": "wrong"}, "round"),

@@ -115,11 +115,11 @@ class SimpleClusterSettings(HoldsWorkload):
             f"server is {self.server}; give cores, GB and GPUs, not all 0",
         )
         for name in (
-            "load", "aging_time", "slowdown_floor", "sla_factor", "waiting_rate", "history_time",
+            "aging_time", "slowdown_floor", "sla_factor", "waiting_rate", "history_time",
             "rate_gaps", "burst_level",
         ):  # fmt: skip
             self.in_range(name, 0, open_low=True)
-        self.in_range("load", high=1000)
+        self.in_range("load", 1e-6, 1000)
         self.in_range("min_share", 0, 1, open_low=True, open_high=True)
         for name in ("illegal_penalty", "reject_penalty"):
             self.in_range(name, high=0)

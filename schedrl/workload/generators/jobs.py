@@ -60,7 +60,7 @@ class JobSettings(Settings):
         super().__post_init__()
         self.check_own()
         self.in_range("arrival_rate", 0, open_low=True)
-        self.in_range("load", 0, 1000, open_low=True)
+        self.in_range("load", 1e-6, 1000)
         self.in_range("capacity", 0, open_low=True)
         self.check(
             not self.exact_load or self.load is not None,

@@ -63,7 +63,7 @@ class RealTraceSettings(Settings):
     def __post_init__(self) -> None:
         """Validate."""
         super().__post_init__()
-        self.in_range("load", 0, 1000, open_low=True)
+        self.in_range("load", 1e-6, 1000)
         self.check(
             not self.exact_load or self.load is not None,
             "exact_load needs a load to hit; give load, for example 0.9",
