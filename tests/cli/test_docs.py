@@ -158,6 +158,7 @@ def flags():
     settings = [registry.get("environment_settings", "deeprm")]
     settings += [registry.get("algorithm_settings", name) for name in registry.names("algorithm")]
     parsers = [make_parser([LaunchSettings, *settings]), slow_down_cdf.make_parser("deeprm")]
+    parsers.append(make_parser([LaunchSettings, registry.get("environment_settings", "simple_cluster")]))
     parsers.append(comparison_parser(settings[0], settings[1:]))
     for name in generators():
         guest = guest_of(["--workload", name], settings[0], [LaunchSettings])
