@@ -20,7 +20,7 @@ WINDOWS = ("--steps", "200", "--first", "20", "--last", "120", "--num_windows", 
 class Model(FirstLegal):
     """Reads a queue of ten slots and may act on each."""
 
-    leaves = {"queue": ((10, 8), "float32")}  # noqa: RUF012
+    acts_on = {"queue": ((10, 8), "float32")}  # noqa: RUF012
     num_actions = 11
 
 

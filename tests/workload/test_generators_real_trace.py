@@ -106,7 +106,7 @@ def test_a_file_that_changes_is_read_again(tmp_path):
         ({"shares": (0.9, 0.1)}, "together below 1"),
         ({"shares": (0.5,)}, "give two"),
         ({"window": (5, 1)}, "end after the start"),
-        ({"load": 0}, "above 0"),
+        ({"load": 0}, "at least 1e-06"),
         ({"load": 0.5, "exact_load": True}, "no capacity is known"),
         ({"load": 0.5}, "no capacity is known"),
         ({"exact_load": True}, "give load"),
