@@ -6,6 +6,8 @@ A leaf, so that evaluation, serving and every algorithm agree on it without impo
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
+PRIVILEGED = "privileged_"
+"""How the leaves of an observation begin that critics may read while they learn, and no policy ever."""
 Observation = Mapping[str, Any]
 """Key -> array; always with ``action_mask`` (bool, ``[A]`` or ``[B, A]``; True = legal, no-op last)."""
 

@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from schedrl.policy import PRIVILEGED
 from schedrl.settings import UserError
 
 MASK = "action_mask"
@@ -23,7 +24,7 @@ class FlattenObservations(gymnasium.ObservationWrapper, gymnasium.utils.RecordCo
         """Wrap an environment with Dict observations."""
         gymnasium.utils.RecordConstructorArgs.__init__(self)
         gymnasium.ObservationWrapper.__init__(self, env)
-        private = [name for name in env.observation_space.spaces if name.startswith("privileged")]
+        private = [name for name in env.observation_space.spaces if name.startswith(PRIVILEGED)]
         if private:
             raise UserError(
                 f"a flat vector would show the policy {', '.join(private)}, which only the critic of "

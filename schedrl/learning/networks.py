@@ -35,7 +35,8 @@ from schedrl.learning.layers import (
     tensorflow_ops,
     unpack,
 )
-from schedrl.learning.pair_scorer import CRITIC, PRIVILEGED, PairScorer
+from schedrl.learning.pair_scorer import CRITIC, PRIVATE, PairScorer
+from schedrl.policy import PRIVILEGED
 from schedrl.settings import UserError
 
 __all__ = [
@@ -213,11 +214,11 @@ def make_network(
         raise UserError(f"unknown network {name!r}; choose one of {', '.join(DEFAULT_HIDDEN)}")
     if prior and name != "pair_scorer":
         raise UserError(f"prior is {prior:g}, but the network {name!r} has none; use pair_scorer, or prior 0")
-    private = {leaf for leaf in leaves if leaf.startswith("privileged")}
-    if private and (name != "pair_scorer" or private != set(PRIVILEGED)):
+    private = {leaf for leaf in leaves if leaf.startswith(PRIVILEGED)}
+    if private and (name != "pair_scorer" or private != set(PRIVATE)):
         raise UserError(
             f"the network {name!r} would show the policy {', '.join(sorted(private))}; pair_scorer keeps "
-            f"{', '.join(PRIVILEGED)} from it: use that, or set privileged off"
+            f"{', '.join(PRIVATE)} from it: use that, or set privileged off"
         )
     hidden = tuple(hidden) or DEFAULT_HIDDEN[name]
     sizes = (num_actions, hidden, num_values)

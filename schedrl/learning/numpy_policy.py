@@ -71,6 +71,8 @@ class NumpyPolicy:
     @property
     def acts_on(self) -> dict[str, tuple[tuple[int, ...], str]]:
         """Name -> shape and type of the leaves that a decision needs: not those of the critic alone."""
+        if not self.network.private:  # every decision asks
+            return self.leaves
         return {name: leaf for name, leaf in self.leaves.items() if name not in self.network.private}
 
     @classmethod

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from schedrl.learning.layers import POLICY_GAIN, RELU_GAIN, VALUE_GAIN, Drop, Layer, dense, flat, hidden, keep
+from schedrl.policy import PRIVILEGED
 from schedrl.settings import UserError
 
 CRITIC = (64, 64)
 """Widths of the critic's layers where none are given."""
-PRIVILEGED = ("privileged_queue", "privileged_cluster", "privileged_arrivals")
+PRIVATE = tuple(PRIVILEGED + name for name in ("queue", "cluster", "arrivals"))
 """Leaves that only a simulator can fill, `[S, .]`, `[M, .]` and any shape: together or not at all."""
 JOBS_PER_MACHINE = 2.0
 """The sum over jobs is counted against so many for each machine: then it means the same on other clusters."""
@@ -29,7 +30,7 @@ class PairScorer:
     Reads `queue [S, F]` (its first feature says whether a job is there), `cluster [M, G]`, optionally
     `pairs [S, M, P]`, and any other leaf as the state. Choices are those of the cluster environment: places
     (of the first job, or of each), rejections where there are any, the wait. Only legal places are scored
-    where the leaf `legal` says which those are; the others get 0. Only the critic reads leaves of PRIVILEGED.
+    where the leaf `legal` says which those are; the others get 0. Only the critic reads leaves of PRIVATE.
 
     Args:
         leaves: their shapes, without the batch axis.
@@ -73,15 +74,15 @@ class PairScorer:
         self.any_job, self.rejects = layout(choices, leaves["queue"][0], leaves["cluster"][0])
         self.per_choice = num_actions // choices if joint else 1
         self.rest = 0 if joint else num_actions - choices
-        self.others = sorted(set(leaves) - {"queue", "cluster", "pairs", *PRIVILEGED})
-        self.private = tuple(name for name in PRIVILEGED if name in leaves)
+        self.others = sorted(set(leaves) - {"queue", "cluster", "pairs", *PRIVATE})
+        self.private = tuple(name for name in PRIVATE if name in leaves)
         state = sum(prod(leaves[name]) for name in self.others)
         features = (leaves["queue"][-1], leaves["cluster"][-1], leaves.get("pairs", (0,))[-1])
         first, second = hidden[0], hidden[1 % len(hidden)]
         critic = tuple(hidden[2:]) or CRITIC
         self.depth = len(critic)
         policy = self._policy_layers(features, state, first, second, layer_norm)
-        told = [leaves.get(name, (0,)) for name in PRIVILEGED]
+        told = [leaves.get(name, (0,)) for name in PRIVATE]
         known = (features[0] + told[0][-1], features[1] + told[1][-1], state + prod(told[2]))
         self.layers = (*policy, *self._critic_layers(known, critic, num_values, layer_norm))
 

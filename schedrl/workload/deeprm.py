@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from schedrl.settings import Settings
+from schedrl.workload.units import LOADS
 
 SHORT_CHANCE = 0.8
 
@@ -94,7 +95,7 @@ class DeepRMJobs(Settings):
             self.in_range(name, 1)
         self.in_range("num_sequences", 0)
         self.in_range("arrival_rate", 0, 1)
-        self.in_range("load", 1e-6, 1000)
+        self.in_range("load", *LOADS)
         self.check(
             len(self.capacities) == self.num_resources,
             f"capacity has {len(self.capacities)} values for num_resources {self.num_resources}; "

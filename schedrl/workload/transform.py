@@ -14,11 +14,10 @@ import numpy as np
 from schedrl.settings import UserError, one_of
 from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.types import LATEST, UNKNOWN, Resource, Workload
+from schedrl.workload.units import LOADS
 
 MOMENTS = ("arrival", "deadline", "recorded_start", "recorded_finish")
 SPANS = ("duration", "estimate")
-LOADS = (1e-6, 1000.0)
-"""What arrivals can be scaled to. Beyond it all come at once, or times lose their last digits."""
 
 
 def window(workload: Workload, start: float, end: float, *, rebase: bool = True) -> Workload:

@@ -2,6 +2,10 @@
 
 from schedrl.settings import UserError
 
+LOADS = (1e-6, 1000.0)
+"""Loads that jobs may be drawn at or scaled to. Beyond them all come at once, times lose their last digits,
+or drawing a few takes minutes."""
+
 SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 """Unit of time -> seconds."""
 

@@ -35,7 +35,7 @@ def play(
     Returns:
         The outcome of the X episodes, in the order of the sequences.
     """
-    settings = settings.replace(representation=getattr(policy, "representation", settings.representation))
+    settings = settings.as_played(getattr(policy, "representation", settings.representation))
     count = sequences.count
     clusters = Clusters(settings, count, sequences.arrival.shape[1], sequences.steps)
     clusters.load(clusters.everyone, clusters.everyone, sequences)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from gymnasium import spaces
 
+from schedrl.policy import PRIVILEGED
 from schedrl.sim.cluster_decisions import batch, privileged
 from schedrl.sim.cluster_decisions.observe import (
     BACKLOG_FEATURES,
@@ -19,8 +20,6 @@ from schedrl.sim.cluster_decisions.state import State
 from .settings import SimpleClusterSettings
 
 MASK = "action_mask"
-PRIVILEGED = "privileged_"
-"""How leaves begin that only critics may read."""
 HIGHEST = {"slots": 10.0, "state": 1e12}
 """Bounds of the numbers: a demand may be more than any machine has, a time may be any."""
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from schedrl.envs.workload_choice import OWN, TRACE, HoldsWorkload, generator_settings, made
 from schedrl.settings import UserError, preset_values
+from schedrl.workload.units import LOADS
 
 from .reward_settings import weights_of
 
@@ -119,12 +120,13 @@ class SimpleClusterSettings(HoldsWorkload):
             "rate_gaps", "burst_level",
         ):  # fmt: skip
             self.in_range(name, 0, open_low=True)
-        self.in_range("load", 1e-6, 1000)
+        self.in_range("load", *LOADS)
         self.in_range("min_share", 0, 1, open_low=True, open_high=True)
         for name in ("illegal_penalty", "reject_penalty"):
             self.in_range(name, high=0)
         for load in self.train_loads:
-            self.check(0 < load <= 1000, f"train_loads has {load:g}; each must be above 0, at most 1000")
+            low, high = LOADS
+            self.check(low <= load <= high, f"train_loads has {load:g}; each must be {low:g} to {high:g}")
         self.in_range("wait_limit", 0)
         for servers in self.train_servers:
             self.check(servers >= 1, f"train_servers has {servers}; every number must be at least 1")

@@ -11,6 +11,7 @@ import numpy as np
 
 from schedrl.settings import Settings
 from schedrl.workload.types import Resource, Workload
+from schedrl.workload.units import LOADS
 
 from .clocks import Clock, EvenClock
 from .estimates import estimate_model
@@ -60,7 +61,7 @@ class JobSettings(Settings):
         super().__post_init__()
         self.check_own()
         self.in_range("arrival_rate", 0, open_low=True)
-        self.in_range("load", 1e-6, 1000)
+        self.in_range("load", *LOADS)
         self.in_range("capacity", 0, open_low=True)
         self.check(
             not self.exact_load or self.load is not None,

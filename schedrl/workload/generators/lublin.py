@@ -11,6 +11,7 @@ import numpy as np
 
 from schedrl.settings import Settings
 from schedrl.workload.types import Resource, Workload
+from schedrl.workload.units import LOADS
 
 from .clocks import Clock, DailyClock
 from .estimates import estimate_model
@@ -52,7 +53,7 @@ class LublinSettings(Settings):
         super().__post_init__()
         self.in_range("num_nodes", 32)
         self.in_range("arrival_rate", 0, open_low=True)
-        self.in_range("load", 1e-6, 1000)
+        self.in_range("load", *LOADS)
         self.check(
             not self.exact_load or self.load is not None,
             "exact_load needs a load to hit; give load, for example 0.9",

@@ -16,6 +16,7 @@ from schedrl.settings import Settings, UserError
 from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.streams import FAMILIES
 from schedrl.workload.types import Workload
+from schedrl.workload.units import LOADS
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class RealTraceSettings(Settings):
     def __post_init__(self) -> None:
         """Validate."""
         super().__post_init__()
-        self.in_range("load", 1e-6, 1000)
+        self.in_range("load", *LOADS)
         self.check(
             not self.exact_load or self.load is not None,
             "exact_load needs a load to hit; give load, for example 0.9",
