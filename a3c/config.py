@@ -1,7 +1,7 @@
 """The settings of A3C, with the reason for each. Imports nothing heavy."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from schedrl.learning.settings import OneStepSettings
 
@@ -9,6 +9,8 @@ from schedrl.learning.settings import OneStepSettings
 @dataclass(frozen=True)
 class A3CSettings(OneStepSettings):
     """Asynchronous advantage actor-critic (Mnih et al., 2016)."""
+
+    actions: ClassVar[tuple[str, ...]] = ("discrete", "continuous", "mixed")
 
     num_workers: int = 1
     """Processes that learn at the same time. 1 = this process alone: repeats and resumes bit for bit."""

@@ -13,6 +13,7 @@ class PGSettings(PolicyGradientSettings):
     There is no critic, so an episode that is cut off counts as ended.
     """
 
+    actions: ClassVar[tuple[str, ...]] = ("discrete", "mixed")
     divided: ClassVar[tuple[str, ...]] = ("num_envs", "batch_size")
     critic: ClassVar[bool] = False
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from pg.config import PGSettings
-from schedrl.learning import distributions, losses, returns
-from schedrl.learning.actor_critic import MASK, ActorCritic
+from schedrl.learning import gaussian, returns
+from schedrl.learning.actor_critic import ActorCritic
 from schedrl.learning.batches import scaled_advantages
 from schedrl.learning.episodes import Episodes
 from schedrl.learning.gradient_step import GradientStep
@@ -22,10 +22,10 @@ def make_step(model: ActorCritic, settings: PGSettings) -> GradientStep:
     tf = model.tf
 
     def loss(weights, batch, entropy_coef, _):
-        logits, _ = model.forward(weights, batch["obs"])
-        log_probs = distributions.log_probs(logits, batch["obs"][MASK])
-        policy_loss = losses.policy_gradient(log_probs, batch["action"], batch["advantage"])
-        entropy = tf.reduce_mean(distributions.entropy(log_probs))
+        outputs, _ = model.forward(weights, batch["obs"])
+        log_prob, entropies = gaussian.evaluate(model.actions, outputs, batch["obs"], batch["action"])
+        policy_loss = -tf.reduce_mean(log_prob * batch["advantage"])
+        entropy = tf.reduce_mean(entropies)
         return policy_loss - entropy_coef * entropy, (policy_loss, entropy)
 
     return GradientStep(model, loss, STATISTICS[:-1], ("advantage",), optimiser=settings.optimiser)

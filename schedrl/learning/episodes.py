@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import VectorEnv
 
+from schedrl.learning.action_spec import ActionSpec
 from schedrl.learning.distributions import require_legal
 from schedrl.learning.rollout import require_finite, restore, state_of
 
@@ -31,7 +32,7 @@ class Episodes:
     obs: dict[str, np.ndarray]
     """Leaves [n, ...] of the decisions with more than one legal action, in the order of steps."""
     actions: np.ndarray
-    """[n] int32."""
+    """[n, ...] in storage form."""
     steps: np.ndarray
     """[n] index on the first axis of `rewards`."""
     envs: np.ndarray
@@ -60,6 +61,7 @@ class EpisodeCollector:
         self, env: VectorEnv, episodes_per_sequence: int, seed: int, *, check_numerics: bool = False
     ):
         self.env, self.check_numerics = env, check_numerics
+        self.actions = ActionSpec.of(env.single_action_space)
         self.groups = np.arange(env.num_envs) // episodes_per_sequence
         """[B] group of each environment."""
         self.numbered = getattr(env.unwrapped, "numbered_sequences", False)
@@ -87,15 +89,18 @@ class EpisodeCollector:
         times: list[np.ndarray] = []
         kept: list[tuple] = []
         while going.any():
-            require_legal(obs[MASK])
-            rows = np.flatnonzero(going & (obs[MASK].sum(axis=1) > 1))
-            actions = obs[MASK].argmax(axis=1)
+            for part in self.actions.split(obs[MASK]):
+                require_legal(part)
+            rows = np.flatnonzero(going & self.actions.choices(obs))
+            actions = self.actions.forced(obs)
             if rows.size:
                 seen = {name: np.array(leaf[rows]) for name, leaf in obs.items()}
                 actions[rows] = choose(seen, rows)
-                kept.append((seen, actions[rows].astype(np.int32), np.full(rows.size, len(times)), rows))
+                kept.append((seen, actions[rows], np.full(rows.size, len(times)), rows))
             times.append(np.where(going, self._now(len(times)), -1))
-            obs, reward, terminated, truncated, infos = self.env.step(actions)
+            obs, reward, terminated, truncated, infos = self.env.step(
+                self.actions.decode(self.actions.inside(actions))
+            )
             self.step += 1
             rewards.append(np.where(going, reward, 0.0))
             over = going & (terminated | truncated)
@@ -116,7 +121,8 @@ class EpisodeCollector:
             actions, steps, envs = (np.concatenate(part) for part in rest)
         else:  # nothing but forced decisions
             obs = {name: np.zeros((0, *space[name].shape), space[name].dtype) for name in names}
-            actions = steps = envs = np.zeros(0, np.int32)
+            actions = np.zeros((0, *self.actions.shape), self.actions.dtype)
+            steps = envs = np.zeros(0, np.int32)
         played = Episodes(np.array(rewards), np.array(times), obs, actions, steps, envs, ended)
         if self.check_numerics:
             for name, array in {"rewards": played.rewards, **obs}.items():

@@ -13,10 +13,12 @@ from schedrl.settings import UserError
 OWN: dict[str, dict] = {
     "ppo": {},
     "a2c": {"total_steps": 120_000, "learning_rate": 5e-3, "critic_learning_rate": 1e-2},
-    "pg": {},
+    "a3c": {"total_steps": 120_000, "learning_rate": 5e-3, "critic_learning_rate": 1e-2},
+    "pg": {"total_steps": 300_000, "entropy_coef": 0.1},
 }
 COMMON = {"entropy_coef": 0.0, "total_steps": 60_000}
 CASES = [("ppo", probe, 0) for probe in ACTION_PROBES] + [("a2c", "mixed_choice", 0)]
+CASES += [("a3c", "mixed_choice", 0), pytest.param("pg", "mixed_choice", 0, marks=pytest.mark.slow)]
 CASES += [pytest.param("ppo", "mixed_choice", seed, marks=pytest.mark.slow) for seed in (1, 2)]
 
 
@@ -56,6 +58,6 @@ def test_same_seed_same_weights():
     assert (runs[0] != runs[2]).any()
 
 
-def test_what_needs_one_discrete_choice_says_so():
-    with pytest.raises(UserError, match="PGSettings is for discrete actions"):
+def test_what_needs_a_choice_says_so():
+    with pytest.raises(UserError, match="PGSettings is for discrete, mixed actions"):
         trained("pg", "continuous_target", 0)

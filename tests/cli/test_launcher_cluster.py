@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 import launcher
+from schedrl.envs.simple_cluster import SimpleClusterSettings, play
 from schedrl.launch.plan import read_plan
 from schedrl.launch.reward_terms import reward_lines
+from schedrl.learning.numpy_policy import load_policy
+from schedrl.sim.cluster.schedule import FINISHED
 
 TINY = ["--env", "simple_cluster", "--num_jobs", "10", "--total_steps", "400", "--num_envs", "8", "--no_eval"]
 
@@ -19,6 +22,31 @@ def test_ppo_trains_and_says_what_the_reward_is_made_of(tmp_path, capsys, action
     assert said.count("reward per decision so far: completion_time -") == 1
     assert "utilisation" in said
     assert (folder / "policy.npz").exists()
+
+
+@pytest.mark.parametrize("algo", ["pg", "a2c", "a3c"])
+def test_the_others_give_shares_too(tmp_path, algo):
+    words = [
+        *TINY,
+        "--algo",
+        algo,
+        "--action",
+        "elastic",
+        "--use_tf_function",
+        "False",
+        "--validate_every",
+        "0",
+    ]
+    folder = tmp_path / algo
+    assert launcher.main([*words, "--model_dir", str(folder)]) == 0
+    policy, description = load_policy(folder)
+    settings = SimpleClusterSettings.from_dict(description["settings"]["environment"])
+    for schedule in play(policy, settings, [0, 1], deterministic=False):
+        share = (schedule.granted[:, 0] / schedule.workload.demand[:, 0])[schedule.status == FINISHED]
+        assert share.size
+        assert (share >= settings.min_share - 1e-6).all()
+        assert (share <= 1 + 1e-6).all()
+        assert (share < 1).any()
 
 
 def test_the_cluster_has_a_network_of_its_own_unless_told_otherwise(tmp_path):
