@@ -98,6 +98,7 @@ NEEDS: dict[tuple[str, str], dict[str, object]] = {
     ("DeepRMSettings", "long_jobs"): {"workload": "bursty"},
     ("SimpleClusterSettings", "num_jobs"): {"num_jobs": 20},
     ("SimpleClusterSettings", "reject_penalty"): {"allow_reject": True},
+    ("SimpleClusterSettings", "running_rows"): {"representation": "state"},
     ("SimpleClusterSettings", "min_share"): {"action": "elastic"},
     ("SimpleClusterSettings", "waiting_rate"): {"reward": "operations"},
     ("UniformSettings", "capacity"): {"load": 1.3},

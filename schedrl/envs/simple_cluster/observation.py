@@ -6,6 +6,7 @@ import numpy as np
 from gymnasium import spaces
 
 from schedrl.policy import PRIVILEGED
+from schedrl.sim.cluster.devices import ONE
 from schedrl.sim.cluster_decisions import batch, privileged
 from schedrl.sim.cluster_decisions.observe import (
     BACKLOG_FEATURES,
@@ -22,6 +23,12 @@ from .settings import SimpleClusterSettings
 MASK = "action_mask"
 HIGHEST = {"slots": 10.0, "state": 1e12}
 """Bounds of the numbers: a demand may be more than any machine has, a time may be any."""
+
+
+def _running_rows(settings: SimpleClusterSettings, state: State) -> int:
+    """Return the rows of `running`: by settings and machines, never by jobs, which are to come."""
+    cores = state.capacity[max(state.spec.cpu, 0)] // ONE
+    return settings.running_rows or max(settings.num_jobs, int(cores.sum()))
 
 
 class Observer:
@@ -44,7 +51,7 @@ class Observer:
                 "capacity": (machines, resources),
                 "share": (machines, state.shape.devices),
                 "jobs": (slots, len(JOB_COLUMNS) + resources),
-                "running": (state.shape.instances, len(RUNNING_COLUMNS) + resources),
+                "running": (_running_rows(settings, state), len(RUNNING_COLUMNS) + resources),
                 "scalars": (3,),
             },
         }

@@ -94,6 +94,9 @@ class SimpleClusterSettings(HoldsWorkload):
 
     representation: Literal["slots", "state"] = "slots"
     """What is observed: structured and scaled, for networks; or complete and unscaled, for heuristics."""
+    running_rows: int | None = None
+    """Rows of `running` in `state`, one for each instance; beyond them the last to start are left out. None:
+    `num_jobs`, or the cluster's whole cores (of its first resource, without cpu) where they are more."""
     privileged: bool = False
     """While training, show the critic of `pair_scorer` what no scheduler knows: true run times and the jobs
     to come. Advantages are less noisy; the policy never sees it, evaluation doesn't have it."""
@@ -107,7 +110,7 @@ class SimpleClusterSettings(HoldsWorkload):
     def __post_init__(self) -> None:
         """Refuse what can't be simulated, with the reason."""
         super().__post_init__()
-        for name in ("num_servers", "num_jobs", "episode_max_decisions"):
+        for name in ("num_servers", "num_jobs", "episode_max_decisions", "running_rows"):
             self.in_range(name, 1)
         self.in_range("num_job_slots", 1, 10_000)
         self.in_range("server", 0)

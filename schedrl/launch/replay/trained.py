@@ -16,6 +16,8 @@ from schedrl.sim.cluster.schedule import Schedule
 from schedrl.workload.machines import Machines
 
 MACHINES = "cluster.csv"
+DECISIONS_PER_JOB = 10
+"""After so many on average a replay is cut off: only a policy that never lets time pass takes them."""
 
 
 class Played(NamedTuple):
@@ -88,9 +90,8 @@ def _settings(settings: SimpleClusterSettings, policy: Any, data: Data, output: 
         cluster=str(output / MACHINES),
         num_servers=usual["num_servers"],
         server=usual["server"],
-        num_jobs=len(data.workload),
         termination="all_done",
-        episode_max_decisions=None,
+        episode_max_decisions=DECISIONS_PER_JOB * len(data.workload) + 100,
     ).as_played(policy.representation)
 
 

@@ -5,6 +5,8 @@ Counts are per machine and shares of what there is, so that a policy can work on
 
 import math
 
+import numpy as np
+
 from schedrl.sim.cluster import kernel
 from schedrl.sim.cluster.devices import ONE
 from schedrl.sim.cluster.state import (
@@ -18,11 +20,12 @@ from schedrl.sim.cluster.state import (
     ESTIMATE,
     FIRST,
     HEAD,
-    HEAP,
     MACHINE,
     OWNER,
+    POSITION,
     PRIORITY,
     RUNNING_JOBS,
+    START,
     WAITING_JOBS,
 )  # fmt: skip
 from schedrl.sim.jit import leaf
@@ -173,11 +176,28 @@ def slots(spec, c, cluster, queue, backlog, pairs):
 
 
 @leaf
+def _by_start(c, out):
+    """Write the running jobs in the order of their starts, then of their numbers.
+
+    Not as the heap has them: that is the order in which they will really finish.
+    """
+    count = 0
+    for job in range(c.n[ARRIVED]):
+        if c.jobs[job, POSITION] >= 0:
+            k = count
+            while k > 0 and c.times[out[k - 1], START] > c.times[job, START]:
+                out[k] = out[k - 1]
+                k -= 1
+            out[k] = job
+            count += 1
+
+
+@leaf
 def complete(spec, c, free, capacity, share, jobs, running, scalars):
     """Write the unscaled observation, in the units of the resources and of time.
 
-    free and capacity [M, R], share [M, D], jobs [S, .], running [I, .], scalars [3]: time, waiting jobs,
-    the resource that is made of devices.
+    free and capacity [M, R], share [M, D], jobs [S, .], running [I, .] (instances beyond its rows, the last
+    to start, are left out), scalars [3]: time, waiting jobs, the resource that is made of devices.
     """
     resources, machines = c.free.shape
     for m in range(machines):
@@ -196,13 +216,15 @@ def complete(spec, c, free, capacity, share, jobs, running, scalars):
         for r in range(resources):
             jobs[k, 5 + r] = c.asked[job, r] / ONE
     running[:] = -1.0
-    row = 0
+    row, by_start = 0, np.empty(c.n[RUNNING_JOBS], np.int64)
+    _by_start(c, by_start)
     for place in range(c.n[RUNNING_JOBS]):
-        job = c.jobs[place, HEAP]
+        job = by_start[place]
         for i in range(c.jobs[job, FIRST], c.jobs[job, END]):
-            running[row, 0], running[row, 1] = job, c.instances[i, MACHINE]
-            running[row, 2], running[row, 3] = c.instances[i, CHOSEN], _expected_finish(c, job)
-            for r in range(resources):
-                running[row, 4 + r] = c.demand[job, r] / ONE
+            if row < running.shape[0]:
+                running[row, 0], running[row, 1] = job, c.instances[i, MACHINE]
+                running[row, 2], running[row, 3] = c.instances[i, CHOSEN], _expected_finish(c, job)
+                for r in range(resources):
+                    running[row, 4 + r] = c.demand[job, r] / ONE
             row += 1
     scalars[0], scalars[1], scalars[2] = c.x[CLOCK], c.n[WAITING_JOBS], c.n[DEVICE]

@@ -1,4 +1,4 @@
-"""What is seen of a `ReferenceCluster`, in plain Python: the specification of `observe.slots`."""
+"""What is seen of a `ReferenceCluster`, in plain Python: the specification of `observe`."""
 
 import math
 
@@ -19,6 +19,22 @@ def slots(cluster: ReferenceCluster) -> tuple[Rows, Rows, list[float], list[Rows
     return [view.machine(m) for m in cluster.machines], queue, view.backlog(), view.pairs()
 
 
+def running(cluster: ReferenceCluster) -> Rows:
+    """Return the rows of `running` in `state`: instances in the order of start, then of the job's number."""
+    view = _View(cluster)
+    return [
+        [
+            job.number,
+            m,
+            sum(1 << d for d in devices),
+            view.expected_finish(job),
+            *(amount / ONE for amount in job.demand),
+        ]
+        for job in sorted(cluster.running, key=lambda job: (job.start, job.number))
+        for m, devices in job.placed
+    ]
+
+
 class _View:
     """The features of one cluster at one moment."""
 
@@ -33,7 +49,7 @@ class _View:
         """Return the features of machine m."""
         c = self.c
         has, free, share = c.capacity[m], c.free[m], c.share[m]
-        ends = [self._end(job) for job in c.running for machine, _ in job.placed if machine == m]
+        ends = [self.expected_finish(job) for job in c.running for machine, _ in job.placed if machine == m]
         return [
             *(f / h if h else 0.0 for f, h in zip(free, has, strict=True)),
             *(h / most for h, most in zip(has, self.largest, strict=True)),
@@ -44,7 +60,8 @@ class _View:
             _squashed(len(ends) / 4.0),
         ]
 
-    def _end(self, job: Job) -> float:
+    def expected_finish(self, job: Job) -> float:
+        """Return when a running job is expected to end: by its estimate, or later if that has passed."""
         end, age = job.start + job.estimate / job.speed, self.c.clock - job.start
         return end if self.c.clock - end <= ROUNDING * age else self.c.clock + OVERDUE * age
 
@@ -98,7 +115,9 @@ class _View:
     def _earliest(self, blocked: Job, m: int, also: Job | None) -> float:
         """Return when machine m has room for one instance, a device counted as so much of a sum."""
         c = self.c
-        holds = [(self._end(job), job.demand) for job in c.running for on, _ in job.placed if on == m]
+        holds = [
+            (self.expected_finish(job), job.demand) for job in c.running for on, _ in job.placed if on == m
+        ]
         holds += [(c.clock + also.estimate, also.demand)] if also else []
         for when in sorted({c.clock, *(max(end, c.clock) for end, _ in holds)}):
             left = list(c.capacity[m])

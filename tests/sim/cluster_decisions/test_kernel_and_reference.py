@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from schedrl.envs.simple_cluster.clusters import Clusters
 from schedrl.envs.simple_cluster.jobs import Given
+from schedrl.envs.simple_cluster.observation import Observer
 from schedrl.envs.simple_cluster.settings import SimpleClusterSettings
 from schedrl.sim.cluster import simulate
 from schedrl.sim.cluster.devices import ONE
@@ -22,6 +23,7 @@ from schedrl.sim.cluster.state import (
     WAITING_JOBS,
 )
 from schedrl.sim.cluster_decisions.reference import ReferenceCluster
+from schedrl.sim.cluster_decisions.reference_views import running as running_rows
 from schedrl.sim.cluster_decisions.reference_views import slots
 from schedrl.sim.cluster_decisions.spec import TERM_NAMES
 from schedrl.sim.cluster_decisions.state import DONE, ILLEGAL, REFUSED
@@ -74,6 +76,13 @@ def made(tmp_path, cluster, workload, **changes):
     return batch, reference
 
 
+def state_of(batch):
+    """Return the present observation in `state`."""
+    options = batch.settings.replace(representation="state")
+    observer = Observer(options, batch.state, batch.spec.num_choices, batch.spec.num_devices)
+    return observer.write(batch.state, batch.everyone)
+
+
 def check_same(batch, reference):
     a = batch.state.arrays
     assert a.x[0, CLOCK] == reference.clock
@@ -88,6 +97,9 @@ def check_same(batch, reference):
     obs = batch.observe()
     for name, expected in zip(("cluster", "queue", "backlog", "pairs"), slots(reference), strict=True):
         np.testing.assert_allclose(obs[name][0], expected, rtol=1e-5, atol=1e-6, err_msg=name)
+    shown, rows = state_of(batch)["running"][0], running_rows(reference)
+    assert (shown[len(rows) :] == -1.0).all()
+    np.testing.assert_allclose(shown[: len(rows)], np.reshape(rows, (len(rows), shown.shape[1])))
     if not batch.ended[0]:
         mask = obs["action_mask"][0][: batch.spec.num_choices]
         assert mask.tolist() == (reference.mask() if batch.spec.masked else [True] * len(mask))
