@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from schedrl.learning.checkpoint import atomic_write
+from schedrl.learning.events import EventFile
 
 Record = dict[str, float]
 HISTORIES = {"r": "reward_history.npy", "slowdown": "slowdown_history.npy"}
@@ -105,13 +106,8 @@ class Logger:
         self._rows.writerow({key: format(value, ".9g") for key, value in record.items()})
 
     def _write_events(self, record: Record) -> None:
-        from schedrl.learning.tf_setup import tensorflow
-
         assert self.folder is not None
-        tf = tensorflow()
         if self._events is None:
-            self._events = tf.summary.create_file_writer(str(self.folder / "tensorboard"))
-        with self._events.as_default(step=int(record["decisions"])):
-            for key, value in record.items():
-                if key != "decisions" and np.isfinite(value):
-                    tf.summary.scalar(key, value)
+            self._events = EventFile(self.folder / "tensorboard")
+        shown = {key: value for key, value in record.items() if key != "decisions" and np.isfinite(value)}
+        self._events.write(int(record["decisions"]), shown)
