@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from schedrl.settings import UserError, one_of
+from schedrl.workload.readers.own import is_own
 from schedrl.workload.readers.recognise import Head, recognised
 from schedrl.workload.readers.rejected import REASONS, Rejected, RejectedRow
 from schedrl.workload.readers.source import Source
@@ -78,6 +79,10 @@ def read_trace(
     source = Source(path, encoding)
     if not source.head.strip():
         raise UserError(f"{path} is empty: no jobs; check that it was fetched whole")
+    if is_own(source.head) and (format or "csv") != "csv":
+        raise UserError(
+            f"{path} begins with the mark of this library's own CSV, not {format}; leave out format"
+        )
     format = format or ("csv" if "map" in options else None)
     chosen = reader(format or recognised(Head.of(source), [reader(name) for name in FORMATS]))
     unknown = sorted(set(options) - set(chosen.OPTIONS))

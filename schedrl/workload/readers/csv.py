@@ -5,6 +5,7 @@ Files that `schedrl.workload.writers` wrote begin with a line of metadata and ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -48,6 +49,8 @@ NAMES = {
 RESOURCES = ("cpu", "memory", "gpu")
 TIMES = ("arrival", "duration", "recorded_start", "recorded_finish", "estimate", "deadline")
 TEXTS = ("id", "user")
+QUOTED = r'"(?:[^"]|"")*"'
+"""A part of a map in which a comma belongs to a name."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +73,12 @@ class Mapped:
 
 def recognises(head: Head) -> bool:
     """Whether a file is ours, or begins with a row of names; which of them are missing is said by `read`."""
-    names = head.rows[0] if head.rows else []
+    names = head.table[0] if head.table else []
     return is_own(head.text) or (
-        len(names) > 1 and any(names) and all(not name or number(name) is None for name in names)
+        not head.text.lstrip().startswith(("{", "["))
+        and len(names) > 1
+        and any(names)
+        and all(not name or number(name) is None for name in names)
     )
 
 
@@ -140,12 +146,17 @@ def header_row(source: Source) -> list[str]:
 
 
 def parse_map(text: str) -> dict[str, str]:
-    """Read `arrival=submit_time[ms],cpu=cores`.
+    """Read `arrival=submit_time[ms],cpu=cores`; names with commas in double quotes: `arrival="Sent, at"`.
 
     Raises:
-        UserError: a part without "=", or a field twice.
+        UserError: a part without "=", a field twice, or a quote that isn't closed.
     """
-    parts = [part.partition("=") for part in text.split(",") if part.strip()]
+    if re.sub(QUOTED, "", text).count('"'):
+        raise UserError(
+            f'map has a quote that isn\'t closed: {text!r}; write field="column, with comma"[unit]'
+        )
+    listed = re.findall(rf'(?:{QUOTED}|[^,"])+', text)
+    parts = [_unquoted(part).partition("=") for part in listed if part.strip()]
     fields = [_field(key.strip()) or key.strip() for key, _, _ in parts]
     for field, (key, sign, column) in zip(fields, parts, strict=True):
         if fields.count(field) > 1:
@@ -153,6 +164,11 @@ def parse_map(text: str) -> dict[str, str]:
         if not sign or not key.strip() or not column.strip():
             raise UserError(f"map has {key + sign + column!r}; write field=column,field=column[unit]")
     return {key.strip(): column.strip() for key, _, column in parts}
+
+
+def _unquoted(text: str) -> str:
+    """Return the text without the quotes around parts of it; two together stand for one."""
+    return re.sub(QUOTED, lambda quoted: quoted[0][1:-1].replace('""', '"'), text)
 
 
 def _mapping(header: list[str], given: Mapping[str, str] | str | None, source: Source) -> dict[str, Mapped]:

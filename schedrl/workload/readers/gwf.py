@@ -59,6 +59,7 @@ EXTRA = {
 }
 """Column -> name of the extra column, where any job states it."""
 TEXT = frozenset(["JobID", "UserID", *EXTRA])
+NUMERIC = re.compile(r"-?[\d.]+(e[-+]?\d+)?$")
 FLAT = Layout(
     FIELDS,
     TEXT & set(FIELDS),
@@ -75,8 +76,8 @@ def recognises(head: Head) -> bool:
     if head.has_columns("JobID", "SubmitTime", "RunTime"):
         return True
     lines = [line for line in head.text.splitlines() if line.strip()]
-    row = next((line.split() for line in lines if not line.lstrip().startswith("#")), [])
-    return len(row) == len(FIELDS) and all(re.match(r"-?[\d.]+(e[-+]?\d+)?$", text) for text in row[1:5])
+    rows = [line.split() for line in lines if not line.lstrip().startswith("#")][:20]
+    return head.most(lambda row: len(row) == len(FIELDS) and all(map(NUMERIC.match, row[1:5])), rows)
 
 
 def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bool = False) -> Workload:

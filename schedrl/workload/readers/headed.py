@@ -19,13 +19,15 @@ if TYPE_CHECKING:
 
 
 def has_row(head: Head, width: int, numbers: Collection[int], state: int, states: Collection[str]) -> bool:
-    """Whether a row has `width` fields, numbers at these places, and one of `states` at that one.
+    """Whether the rows have `width` fields, numbers at these places, and one of `states` at that one.
 
-    One row is enough: others may be damaged, and what is wrong with them is said where they are read.
+    Some may be damaged, and what is wrong with them is said where they are read: see `Head.most`.
     """
-    return any(
-        len(row) == width and row[state] in states and all(number(row[n]) is not None for n in numbers)
-        for row in head.rows
+    return head.most(
+        lambda row: (
+            len(row) == width and row[state] in states and all(number(row[n]) is not None for n in numbers)
+        ),
+        head.rows,
     )
 
 

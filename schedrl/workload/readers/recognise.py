@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
 
 from schedrl.settings import UserError
 from schedrl.workload.readers.companions import COMPANIONS
+from schedrl.workload.readers.own import is_own
 from schedrl.workload.readers.source import Source
+
+SEPARATORS = (",", ";", "\t", "|")
+"""What may part the columns of a table; the first is taken where two do equally well."""
 
 
 @dataclass(frozen=True)
 class Head:
     """How a file begins."""
 
-    name: str
-    """Of the file, in lower case: a last resort for formats whose rows look alike."""
+    path: str
+    """Of the file, as it was typed: for messages."""
     bytes: bytes
 
     @classmethod
     def of(cls, source: Source) -> Head:
         """Take it from a file."""
-        return cls(source.path.name.lower().removesuffix(".gz"), source.head)
+        return cls(str(source.path), source.head)
 
     @cached_property
     def text(self) -> str:
@@ -47,11 +52,44 @@ class Head:
     @cached_property
     def rows(self) -> list[list[str]]:
         """Those lines split at commas, quotes respected, white space around fields dropped."""
-        reader = csv.reader(io.StringIO("\n".join(self.lines), newline=""), strict=False)
+        return self.split(",")
+
+    def split(self, separator: str) -> list[list[str]]:
+        """Split the lines at another sign in the same way."""
+        reader = csv.reader(io.StringIO("\n".join(self.lines), newline=""), delimiter=separator)
         try:
             return [[field.strip() for field in row] for row in reader if row]
         except csv.Error:
             return []
+
+    @cached_property
+    def separator(self) -> str:
+        """What parts the columns of a table with a header row.
+
+        The sign that gives the first row most fields, of those that give half of the others as many; a comma
+        where none does.
+        """
+        found = {}
+        for sign in SEPARATORS:
+            header, *rows = self.split(sign) or [[]]
+            alike = sum(len(row) == len(header) for row in rows)
+            if len(header) > 1 and 2 * alike >= len(rows):
+                found[sign] = len(header)
+        return max(found, key=lambda sign: found[sign], default=",")
+
+    @cached_property
+    def table(self) -> list[list[str]]:
+        """The lines split at what parts the columns."""
+        return self.split(self.separator)
+
+    def most(self, resembles: Callable[[Sequence[str]], bool], rows: Sequence[Sequence[str]]) -> bool:
+        """Whether rows without a header are of a format: half of them, since others may be damaged.
+
+        One row below a row of names is not enough: that is a table with a header.
+        """
+        alike = sum(map(resembles, rows))
+        headed = bool(rows) and not any(re.fullmatch(r"[-+.\deE]*\d", field) for field in rows[0])
+        return 2 * alike >= len(rows) and alike > headed
 
     def has_columns(self, *names: str) -> bool:
         """Whether the first row names all these columns."""
@@ -73,16 +111,18 @@ def recognised(head: Head, readers: Iterable[ModuleType]) -> str:
         UserError: none; says what the file is, where that is known.
     """
     if not head.bytes.strip():
-        raise UserError(f"{head.name} is empty: no jobs; check that it was fetched whole")
+        raise UserError(f"{head.path} is empty: no jobs; check that it was fetched whole")
+    if is_own(head.bytes):  # its mark says more than any likeness
+        return "csv"
     for applies, what, lacks in OTHERS:
         if applies(head):
-            raise UserError(f"{head.name} is {what}: {lacks}")
+            raise UserError(f"{head.path} is {what}: {lacks}")
     readers = list(readers)
     for module in readers:
         if module.recognises(head):
             return module.__name__.rpartition(".")[2]
     names = ", ".join(module.__name__.rpartition(".")[2] for module in readers)
     raise UserError(
-        f"{head.name} is in no format that is recognised by its content; name it (format: {names}). "
+        f"{head.path} is in no format that is recognised by its content; name it (format: {names}). "
         f"It begins with {head.lines[0][:60] if head.lines else ''!r}"
     )

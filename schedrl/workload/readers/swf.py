@@ -51,13 +51,15 @@ NUMERIC = re.compile(r"[-+]?[\d.]+(e[-+]?\d+)?$", re.IGNORECASE)
 
 
 def recognises(head: Head) -> bool:
-    """Whether a file begins with comments of SWF or with a row of 18 numbers."""
+    """Whether a file begins with comments of SWF or has rows of 18 numbers."""
     if not head.lines:
         return False
-    if head.lines[0].lstrip().startswith(";"):
-        return True
-    rows = [line.split(";")[0].split() for line in head.lines]
-    return any(len(row) == len(FIELDS) and all(map(NUMERIC.match, row)) for row in rows)
+    rows = [row for line in head.lines if (row := line.split(";")[0].split())]
+    if (
+        head.lines[0].lstrip().startswith(";")
+    ):  # also a table parted by semicolons whose first column has no name
+        return head.separator != ";" or len(head.table[0]) != len(head.table[-1]) or not rows
+    return head.most(lambda row: len(row) == len(FIELDS) and all(map(NUMERIC.match, row)), rows)
 
 
 def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bool = False) -> Workload:
