@@ -253,7 +253,7 @@ def _harms(mode: str, settings: FailuresBenchmark) -> Iterator[tuple[Harm, Calla
 
     def hosts() -> list[str]:
         spec = ",".join(f"127.0.0.1:{port}" for port in free_ports(2))
-        return [f"{base} --cluster_spec {spec} --task_index {index}" for index in range(2)]
+        return [f"{base} --listen --cluster_spec {spec} --task_index {index}" for index in range(2)]
 
     yield from ((harm, hosts) for harm in HOSTS)
     yield from ((harm, lambda: [f"{hosts()[0]} {late}"]) for harm in ABSENT)

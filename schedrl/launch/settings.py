@@ -48,6 +48,9 @@ class LaunchSettings(Settings):
     """Distributed: which worker of cluster_spec this is, from 0."""
     spawn: int = 0
     """Distributed: start that many workers on this host, on free ports. 0 = one, as cluster_spec says."""
+    listen: bool = False
+    """Distributed, all workers on this host: let them be reached from outside (docs/running.md). Without it,
+    those of --spawn live in a network of their own, as TensorFlow lets in whoever reaches its ports."""
     start_timeout: float = 180.0
     """Distributed: seconds that the workers may take to find each other."""
 

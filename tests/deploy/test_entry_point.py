@@ -23,7 +23,8 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds processes in /proc"),
 ]
 ARGUMENTS = (
-    "--algo ppo --num_envs 8 --num_steps 32 --batch_size 128 --checkpoint_every 256 --no_eval --total_steps"
+    "--algo ppo --num_envs 8 --num_steps 32 --batch_size 128 --checkpoint_every 256 --no_eval --listen"
+    " --total_steps"
 )
 PATIENCE = 400
 """Seconds; only to catch hangs."""

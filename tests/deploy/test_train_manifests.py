@@ -1,5 +1,8 @@
 """The Kubernetes manifests of a training job: valid by the published schemas, naming the right cluster."""
 
+import re
+import subprocess
+
 import kubernetes_validate
 import pytest
 from rendered import documents, environment, module
@@ -28,7 +31,7 @@ CHANGES = [(), ("workers=5", "gpus=1", "storage_class=fast", "arguments=--algo p
 @pytest.mark.parametrize("changes", CHANGES)
 def test_valid_by_the_published_schemas(changes, version, render):
     found = documents(render, *changes)
-    assert set(found) == {"PersistentVolumeClaim", "Service", "PodDisruptionBudget", "Job"}
+    assert set(found) == {"PersistentVolumeClaim", "Service", "NetworkPolicy", "PodDisruptionBudget", "Job"}
     for part in found.values():
         kubernetes_validate.validate(part, version, strict=True)
 
@@ -88,3 +91,127 @@ def test_the_jobs_arguments_make_a_plan(render, entrypoint, tmp_path, monkeypatc
         tmp_path / "run",
         600,
     )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "name=a: b",
+        "name=Night",
+        "name=x\ny",
+        "name=-a",
+        f"name={'a' * 51}",
+        "namespace=",
+        "image=a b",
+        'image="',
+    ]
+    + [
+        "cpu=two",
+        "memory=4 Gi",
+        "storage=",
+        "storage_class=a'b",
+        "folder=/checkpoints",
+        "folder=/checkpoints/..",
+    ]
+    + [
+        'folder=/checkpoints/a"b',
+        "port=80",
+        "port=70000",
+        "workers=1001",
+        "backoff_limit=-1",
+        "workers=" + "9" * 400,
+    ]
+    + ["arguments=--algo 'ppo", "gpus=1.5", "\x1b[31m=1"],
+)
+def test_no_value_breaks_the_yaml(change, render):
+    with pytest.raises(SystemExit) as error:
+        render.manifests([change])
+    assert str(error.value).startswith("error: ")
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 400
+
+
+@pytest.mark.parametrize("name", ["null", "true", "no", "y", "on", "e1"])
+def test_words_that_yaml_takes_for_something_else_stay_names(name, render):
+    parts = documents(
+        render, f"name={name}", f"namespace={name}", f"storage_class={name}", "storage=10", "cpu=1"
+    )
+    assert parts["Job"]["metadata"] == {"name": name, "namespace": name}
+    assert parts["PersistentVolumeClaim"]["spec"]["storageClassName"] == name
+    for part in parts.values():
+        kubernetes_validate.validate(part, VERSIONS[-1], strict=True)
+
+
+def test_arguments_reach_the_launcher_as_they_are(render):
+    (trainer,) = documents(render, """arguments=--model_dir "a: {b}" $(HOME) '#x'""")["Job"]["spec"][
+        "template"
+    ]["spec"]["containers"]
+    assert trainer["args"] == ["--model_dir", "a: {b}", "$$(HOME)", "#x"]
+
+
+@pytest.mark.parametrize("text", ["", "name = 3", "[", 'workers = "2"'])
+def test_a_spoilt_file_of_values_is_refused(text, render, tmp_path, monkeypatch):
+    good = (render.HERE / "values.toml").read_text()
+    lines = [line for line in good.splitlines() if not text or not line.startswith(text.split(" ")[0])]
+    (tmp_path / "values.toml").write_text("\n".join([*lines, text]) if text else "")
+    monkeypatch.setattr(render, "HERE", tmp_path)
+    with pytest.raises(SystemExit, match=r"^error: (values.toml|name|workers)"):
+        render.values([])
+
+
+def test_only_the_workers_reach_one_another(render):
+    parts = documents(render, "name=night", "port=3333")
+    policy, template = parts["NetworkPolicy"]["spec"], parts["Job"]["spec"]["template"]
+    pods = {"podSelector": {"matchLabels": {"job-name": "night"}}}  # a label that a job gives its pods
+    assert policy["podSelector"] == pods["podSelector"]
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    assert policy["ingress"] == [{"from": [pods], "ports": [{"protocol": "TCP", "port": 3333}]}]
+    to_pods, to_names = policy["egress"]
+    assert to_pods == {"to": [pods], "ports": [{"protocol": "TCP", "port": 3333}]}
+    assert {port["port"] for port in to_names["ports"]} == {53}
+    assert template["spec"]["automountServiceAccountToken"] is False
+    assert template["spec"]["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    (trainer,) = template["spec"]["containers"]
+    assert trainer["securityContext"] == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+
+
+def test_the_image_is_built_of_what_is_named_by_hash(root):
+    dockerfile = (root / "deploy" / "train" / "Dockerfile").read_text()
+    assert re.search(r"^FROM \S+@sha256:[0-9a-f]{64}$", dockerfile, re.MULTILINE)
+    assert "--require-hashes -r requirements.lock" in dockerfile
+
+
+def test_the_lock_file_is_within_the_ranges(root):
+    from packaging.requirements import Requirement
+
+    locked = {}
+    for block in re.split(r"\n(?=\S)", (root / "requirements.lock").read_text()):
+        if not block.startswith("#"):
+            one = Requirement(block.partition("\\")[0])
+            assert "--hash=sha256:" in block, one
+            locked.setdefault(one.name, []).append(next(iter(one.specifier)).version)
+    wanted = [
+        line for line in (root / "requirements.txt").read_text().splitlines() if line and line[0] != "#"
+    ]
+    for one in map(Requirement, wanted):
+        assert locked.get(one.name), one
+        assert all(one.specifier.contains(version) for version in locked[one.name]), one
+
+
+def test_no_file_names_the_host_of_a_package_index(root):
+    hosts = "|".join(
+        (r"pypi\.org", r"pythonhosted\.org", r"download\.pytorch\.org", r"--(extra-)?index-url \S")
+    )
+    listed = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=False)
+    for name in listed.stdout.splitlines() or [
+        "requirements.txt",
+        "requirements-peer.txt",
+        "requirements.lock",
+    ]:
+        if (root / name).suffix in (".txt", ".md", ".toml", ".lock", ".yaml", ".yml") or name == ".ci/run":
+            found = re.search(hosts, (root / name).read_text(errors="replace"))
+            assert not found, f"{name}: {found}"

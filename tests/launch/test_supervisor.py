@@ -15,7 +15,7 @@ from left_over import free, wait_for
 
 from schedrl.launch.distributed import children, generations, meeting, supervisor
 from schedrl.launch.distributed.cluster import Cluster, cluster_of
-from schedrl.launch.distributed.supervisor import Supervisor
+from schedrl.launch.distributed.supervisor import Supervisor, network_for
 from schedrl.launch.distributed.worker import LostContact, require_same_generation
 from schedrl.launch.plan import read_plan
 from schedrl.settings import UserError
@@ -48,7 +48,9 @@ class Host:
         plan = read_plan(line)
         self.interrupts = SimpleNamespace(exit_code=0)
         progress = SimpleNamespace(say=self.said.append)
-        self._supervisor = Supervisor(plan, cluster_of(plan.launch, {}), progress, self.interrupts)
+        cluster = cluster_of(plan.launch, {})
+        self._network = network_for(plan, cluster)
+        self._supervisor = Supervisor(plan, cluster, progress, self.interrupts, self._network)
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def _run(self):
@@ -56,6 +58,8 @@ class Host:
             self.end = self._supervisor.live()
         except Exception as error:
             self.error = error
+        finally:
+            self._network.close()
 
     def start(self):
         self._thread.start()
@@ -219,7 +223,7 @@ def alive(path):
 def two_hosts(tmp_path, parts, *arguments, other_folder=None, other=()):
     folder = prepare(tmp_path / "run", parts)
     spec = ",".join(f"127.0.0.1:{port}" for port in meeting.free_ports(2))
-    line = ["--cluster_spec", spec, *arguments]
+    line = ["--cluster_spec", spec, "--listen", *arguments]
     first = Host(folder, *line, "--task_index", 0)
     return first, Host(other_folder or folder, *line, "--task_index", 1, *other)
 
@@ -269,7 +273,7 @@ def test_a_worker_that_is_started_twice_leaves_the_run_alone(tmp_path):
         host.start()
     wait_for(lambda: len(list((tmp_path / "run").glob("started_*"))) == 2)
     spec = ",".join(second._supervisor.cluster.addresses)
-    twin = Host(tmp_path / "run", "--cluster_spec", spec, "--task_index", 1).start().wait()
+    twin = Host(tmp_path / "run", "--cluster_spec", spec, "--task_index", 1, "--listen").start().wait()
     assert "another program is there" in str(twin.error)
     first.interrupts.exit_code = 42
     for host in (first, second):
@@ -327,7 +331,7 @@ def test_hosts_with_different_settings_are_refused(other, tmp_path, monkeypatch)
 def test_an_address_in_use_is_refused(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        line = ["--cluster_spec", f"{address},127.0.0.1:1", "--task_index", 0]
+        line = ["--cluster_spec", f"{address},127.0.0.1:1", "--task_index", 0, "--listen"]
         host = Host(prepare(tmp_path / "run", {}), *line).start().wait()
     assert isinstance(host.error, UserError)
     assert f"can't listen at {address}" in str(host.error)

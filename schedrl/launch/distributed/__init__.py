@@ -6,6 +6,7 @@
 | `shares` | a worker's part of the settings, and which algorithms can be divided |
 | `supervisor` | the process that was started: begins, watches, restarts; never imports TensorFlow |
 | `generations`, `meeting` | how the supervisors of several hosts agree, through the run's folder |
+| `namespace` | a network of their own for the workers of one host |
 | `children` | starting, watching and ending worker processes |
 | `worker` | the process that trains, under MultiWorkerMirroredStrategy |
 """

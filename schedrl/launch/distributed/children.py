@@ -30,9 +30,17 @@ class Child:
     Attributes:
         up: it has found all others.
         told: what it said about its failure: `reason`, and `echo` if it is that of another.
+
+    `network` are descriptors of the network that it enters (`namespace`); empty: the host's.
     """
 
-    def __init__(self, index: int, addresses: Sequence[str], orders: Mapping[str, Any]):
+    def __init__(
+        self,
+        index: int,
+        addresses: Sequence[str],
+        orders: Mapping[str, Any],
+        network: Sequence[int] = (),
+    ):
         self.index, self.up, self.told = index, False, {}  # type: ignore[var-annotated]
         config = {"cluster": {"worker": list(addresses)}, "task": {"type": "worker", "index": index}}
         paths = [str(ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
@@ -44,12 +52,13 @@ class Child:
             COMMAND,
             stdin=subprocess.PIPE,
             env={**QUIET, **os.environ, **own},
-            pass_fds=[write],
+            pass_fds=[write, *network],
             start_new_session=True,  # Ctrl-C in the terminal is for the supervisor, which then ends this one
         )
         os.close(write)
         assert self.process.stdin is not None
         own_orders = {**orders, "index": index, "pipe": write, "supervisor": os.getpid()}
+        own_orders["network"] = list(network)
         with contextlib.suppress(BrokenPipeError):  # it has ended already: its exit code tells
             self.process.stdin.write(json.dumps(own_orders).encode() + b"\n")
             self.process.stdin.close()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Any, NamedTuple
 
 from schedrl.launch.settings import LaunchSettings
@@ -39,6 +40,20 @@ class Cluster(NamedTuple):
     def spawned(self) -> bool:
         """Whether all are started on this host, on free ports."""
         return not all(self.addresses)
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether all addresses that are named mean this host."""
+        return not self.spawned and all(is_loopback(address) for address in self.addresses)
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether host:port names the loopback; a name that a DNS must answer for does not."""
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def cluster_of(launch: LaunchSettings, environ: Mapping[str, str]) -> Cluster:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from schedrl.launch.distributed.cluster import Cluster
+from schedrl.launch.distributed.cluster import Cluster, is_loopback
 from schedrl.launch.distributed.generations import End, Generation
 from schedrl.launch.plan import Plan
 from schedrl.settings import UserError
@@ -129,11 +129,17 @@ def free_ports(count: int) -> list[int]:
 
 @contextlib.contextmanager
 def answering(address: str) -> Iterator[str]:
-    """Listen at an address's port, give each who connects the token that is yielded, until the end."""
-    token, port = secrets.token_hex(8), int(address.rpartition(":")[2])
+    """Listen at an address's port, give each who connects the token that is yielded, until the end.
+
+    On the loopback alone where the address is that. Else on all interfaces: a pod behind a translated
+    address, or a host whose file of names says 127.0.1.1, has no interface with the address that others use.
+    """
+    token, (host, _, port) = secrets.token_hex(8), address.rpartition(":")
+    own, version6 = host.strip("[]") if is_loopback(address) else "", socket.has_ipv6 and "[" in host
+    family = socket.AF_INET6 if version6 else socket.AF_INET
     with contextlib.ExitStack() as stack:
         try:
-            server = stack.enter_context(socket.create_server(("", port)))
+            server = stack.enter_context(socket.create_server((own, int(port)), family=family))
         except OSError as error:
             raise UserError(
                 f"can't listen at {address} ({error.strerror}): another program is there; end it or choose "

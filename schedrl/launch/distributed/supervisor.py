@@ -6,6 +6,7 @@ hosts; the next one continues from the last checkpoint.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -15,6 +16,7 @@ from schedrl.launch.distributed.children import DONE, NUMERICS, PREEMPTED, REFUS
 from schedrl.launch.distributed.cluster import Cluster, cluster_of
 from schedrl.launch.distributed.generations import FAILED, FINAL, STOPPED, UNFIT, End, Generation
 from schedrl.launch.distributed.meeting import folder_of
+from schedrl.launch.distributed.namespace import Network
 from schedrl.launch.distributed.worker import orders_for
 from schedrl.launch.failures import disk_says
 from schedrl.launch.interrupts import Interrupts
@@ -41,11 +43,12 @@ def run(plan: Plan) -> int:
     """Carry out the plan; return the exit code."""
     cluster = cluster_of(plan.launch, os.environ)
     progress = Progress(Budget(plan.algorithm.total_steps, plan.algorithm.num_episodes))
+    network = network_for(plan, cluster)
     announce(plan, progress)
-    progress.say(described(cluster))
-    with Interrupts(progress.say) as interrupts:
+    progress.say(described(cluster, network))
+    with contextlib.closing(network), Interrupts(progress.say) as interrupts:
         interrupts.on_stop = lambda: None
-        end = Supervisor(plan, cluster, progress, interrupts).live()
+        end = Supervisor(plan, cluster, progress, interrupts, network).live()
         interrupts.on_stop = None
         if end.kind == STOPPED:
             progress.say(f"{end.reason}; {how_to_go_on(plan, cluster)}")
@@ -62,7 +65,15 @@ def run(plan: Plan) -> int:
 class Supervisor:
     """Carries the workers of this host from generation to generation."""
 
-    def __init__(self, plan: Plan, cluster: Cluster, progress: Progress, interrupts: Interrupts):
+    def __init__(
+        self,
+        plan: Plan,
+        cluster: Cluster,
+        progress: Progress,
+        interrupts: Interrupts,
+        network: Network,
+    ):
+        self._network = network
         self.plan, self.cluster, self.progress, self._interrupts = plan, cluster, progress, interrupts
         self.folder = folder_of(plan)
         self._children: list[Child] = []
@@ -111,7 +122,7 @@ class Supervisor:
         orders = orders_for(self.plan, generation.number, met[0]["drawn"])
         try:
             for index in self.cluster.own:
-                self._children.append(Child(index, addresses, orders))
+                self._children.append(Child(index, addresses, orders, self._network.descriptors))
             return self._watch(generation, addresses)
         finally:
             for child in self._children:
@@ -195,7 +206,8 @@ class Supervisor:
 
     def _not_started(self, addresses: list[str]) -> str:
         waiting = f"the workers have not found each other within {self.plan.launch.start_timeout:g} s"
-        silent = [f"worker {addresses.index(a)} at {a}" for a in meeting.unreachable(addresses)]
+        there = [] if self._network.descriptors else addresses  # nobody but they can reach them there
+        silent = [f"worker {addresses.index(a)} at {a}" for a in meeting.unreachable(there)]
         return f"{waiting}; no answer from {' and '.join(silent)}" if silent else waiting
 
     def _saved(self) -> str:
@@ -203,12 +215,37 @@ class Supervisor:
         return f"saved after {number_of(newest):,} decisions" if newest else "nothing was saved yet"
 
 
-def described(cluster: Cluster) -> str:
-    """Say who takes part."""
+OPEN = "TensorFlow's workers listen on all interfaces, and whoever reaches them can read and write your files"
+
+
+def network_for(plan: Plan, cluster: Cluster) -> Network:
+    """Return the network in which the workers of this host live: their own, where all are here.
+
+    Raises:
+        UserError: they would be reachable from outside, which nobody asked for.
+    """
+    if plan.launch.listen or not (cluster.spawned or cluster.on_loopback):
+        return Network(private=False)
+    advice = "where nobody else can reach the ports of this host, add --listen"
+    if cluster.on_loopback:
+        raise UserError(f"all workers are on this host, but {OPEN}: use --spawn {cluster.size}, or {advice}")
+    try:
+        return Network(private=True)
+    except OSError as error:
+        raise UserError(
+            f"{OPEN}, and a network of their own can't be made here ({error}): {advice}"
+        ) from None
+
+
+def described(cluster: Cluster, network: Network) -> str:
+    """Say who takes part, and who else could."""
+    private = bool(network.descriptors)
+    warning = "" if private else f". {OPEN}: let only the workers reach their ports (docs/running.md)"
     if cluster.spawned:
-        return f"{cluster.size} workers on this host, on free ports; worker 0 reports"
+        where = "in a network of their own" if private else "on free ports"
+        return f"{cluster.size} workers on this host, {where}; worker 0 reports{warning}"
     (own,) = cluster.own
-    return f"worker {own} of {cluster.size}: {', '.join(cluster.addresses)}; worker 0 reports"
+    return f"worker {own} of {cluster.size}: {', '.join(cluster.addresses)}; worker 0 reports{warning}"
 
 
 def how_to_go_on(plan: Plan, cluster: Cluster) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from schedrl import registry
+from schedrl.launch.distributed import namespace
 from schedrl.launch.distributed.children import DONE, LOST, NUMERICS, PREEMPTED, REFUSED
 from schedrl.launch.distributed.shares import share_of
 from schedrl.launch.failures import disk_says
@@ -51,6 +52,7 @@ def main() -> int:
     """Carry out the orders; return the exit code."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     orders = json.loads(sys.stdin.readline())
+    namespace.enter(orders["network"])  # first: a change of identity forgets the parent-death signal
     end_with_parent(orders["supervisor"])
     tell = Teller(orders["pipe"])
     try:
