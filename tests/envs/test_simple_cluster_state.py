@@ -1,4 +1,4 @@
-"""`state` of the cluster environment shows nothing of the truth or the future: order and number of its rows."""
+"""`state` of the cluster environment shows neither truth nor future: order and number of its rows."""
 
 import numpy as np
 
