@@ -25,7 +25,6 @@ from schedrl.learning.replicas import ALONE
 from schedrl.learning.returns import returns_to_go
 from schedrl.learning.run_folder import Run
 from schedrl.learning.settings import ActorCriticSettings, LearningSettings
-from schedrl.settings import UserError
 
 BATCH = 512
 LEARNING_RATE = 1e-3
@@ -49,7 +48,7 @@ def pretrain(model: ActorCritic, env: VectorEnv, settings: LearningSettings, run
     """
     if settings.pretrain is None or run.resume or run.replicas.index > 0:
         return
-    teacher = _teacher(settings.pretrain, env)
+    teacher = teacher_for(settings.pretrain, getattr(env.unwrapped, "settings", None))
     seeds = np.random.SeedSequence(run.seed, spawn_key=(STREAM,))
     run.say(f"imitating {settings.pretrain}: playing {settings.pretrain_episodes} episodes")
     seed = int(seeds.generate_state(1)[0] % 2**31)
@@ -62,12 +61,6 @@ def pretrain(model: ActorCritic, env: VectorEnv, settings: LearningSettings, run
         with atomic_write(run.folder / FILE) as file:
             lines = [",".join(COLUMNS), *(",".join(format(v, ".6g") for v in row) for row in rows)]
             file.write(("\n".join(lines) + "\n").encode())
-
-
-def _teacher(name: str, env: VectorEnv) -> Heuristic:
-    if not hasattr(env.unwrapped, "observe_as"):
-        raise UserError(f"pretrain is {name}, but heuristics can't play this environment; leave it out")
-    return teacher_for(name, env.unwrapped.settings)
 
 
 def _demonstrations(

@@ -12,6 +12,8 @@ from typing import ClassVar, Literal
 from schedrl.settings import Settings
 
 Schedule = Literal["constant", "linear", "cosine"]
+MOST_ENVS = 1_000_000
+"""Environments that are stepped together at most: each takes some kilobytes, before anything is learned."""
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,9 @@ class LearningSettings(Settings):
             "a run needs a budget: give total_steps (decisions) or num_episodes",
         )
         self.in_range("validate_every", 0)
+        self.in_range("num_envs", 1, MOST_ENVS)
         for name in (
-            "total_steps", "num_episodes", "num_envs", "hidden", "pretrain_epochs", "validation_sequences",
+            "total_steps", "num_episodes", "hidden", "pretrain_epochs", "validation_sequences",
         ):  # fmt: skip
             self.in_range(name, 1)
         for name in ("learning_rate", "max_grad_norm", "reward_scale"):

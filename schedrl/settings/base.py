@@ -43,7 +43,9 @@ def one_of(name: str, value: str, choices: Iterable[str]) -> str:
     """
     choices = list(choices)
     if value not in choices:
-        raise UserError(f"unknown {name} {value!r}; {suggestion(str(value), choices)}")
+        raise UserError(
+            f"unknown {name} {_values.shown(value)!r}; {suggestion(_values.shown(value), choices)}"
+        )
     return value
 
 
@@ -61,7 +63,7 @@ class Settings:
             try:
                 object.__setattr__(self, name, _values.coerce(kind, value))
             except _values.Mismatch as wanted:
-                raise UserError(f"{name} is {_values.show(value)!r}; wanted: {wanted}") from None
+                raise UserError(f"{name} is {_values.shown(value)!r}; wanted: {wanted}") from None
 
     @classmethod
     def kinds(cls) -> dict[str, Any]:
@@ -91,7 +93,7 @@ class Settings:
         for name, value in values.items():
             own = canonical(name, known)
             if own not in known:
-                raise UserError(f"unknown setting {name!r}; {suggestion(name, known)}")
+                raise UserError(f"unknown setting {_values.shown(name)!r}; {suggestion(name, known)}")
             if own in given:
                 raise UserError(f"{own} is given twice (once as {name!r}); keep one")
             given[own] = value
@@ -143,7 +145,7 @@ class Settings:
                 limits = [] if finite else ["finite"]
                 limits += [f"{'above' if open_low else 'at least'} {low}"] if low is not None else []
                 limits += [f"{'below' if open_high else 'at most'} {high}"] if high is not None else []
-                raise UserError(f"{name} is {_values.show(value)}; it must be {' and '.join(limits)}")
+                raise UserError(f"{name} is {_values.shown(value)}; it must be {' and '.join(limits)}")
 
 
 @functools.cache

@@ -16,6 +16,8 @@ is one flag and sets both. A TOML file holds settings at its top level, or in ta
 
 import argparse
 import os
+import re
+import stat
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,10 +27,14 @@ from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 from schedrl.settings.base import Settings, UserError, one_of
 from schedrl.settings.names import GONE, LEGACY_EXPERIMENTS, aliases_of, canonical, suggestion
-from schedrl.settings.values import describe, show
+from schedrl.settings.values import describe, show, shown
 
 S = TypeVar("S", bound=Settings)
 Presets = Mapping[str, Mapping[str, Any]]
+NEGATIVE = re.compile(r"-(\d|\.\d|inf|nan)", re.IGNORECASE)
+"""The beginning of a value (a number, or a list of them) that looks like an option."""
+LARGEST_CONFIG = 1 << 20
+"""Bytes of a --config file: more is another file, named by mistake."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -76,6 +82,8 @@ class Parser(argparse.ArgumentParser):
                 spelled.append(f"--{start}{canonical(own, names)}{equals}{value}")
             elif argument.startswith("--") and name not in known:
                 spelled.append(f"--{canonical(name, known)}{equals}{value}")
+            elif NEGATIVE.match(argument) and spelled and spelled[-1].removeprefix("--") in known:
+                spelled[-1] += f"={argument}"  # argparse takes -1e-3 for an option
             else:
                 spelled.append(argument)
         return spelled
@@ -255,7 +263,10 @@ def _seated(
     """Put what was given of the guest into its host's values; return it by the setting's name."""
     own, host = values[guest.cls], values[guest.host]
     host.setdefault(*guest.choice)
-    asked = {**host.get(guest.name, {}), **own}
+    table = host.get(guest.name, {})
+    if not isinstance(table, Mapping):
+        raise UserError(f"{guest.name} is {shown(table)}; give a table of names and values")
+    asked = {**table, **own}
     host[guest.name] = {**guest.base, **asked}
     if own:
         source = next(reversed(given[guest.cls].values()))
@@ -292,7 +303,9 @@ def _places(
         elif isinstance(value, Mapping) and name in sections:
             tables.append((sections[name], value))
         else:
-            raise UserError(f"{source}: unknown setting {name!r}; {suggestion(name, every | set(sections))}")
+            raise UserError(
+                f"{source}: unknown setting {shown(name)!r}; {suggestion(name, every | set(sections))}"
+            )
     for cls, table in tables:
         for name, value in table.items():
             own = canonical(name, cls.kinds())
@@ -304,13 +317,29 @@ def read_toml(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the table in the TOML file ``path``.
 
     Raises:
-        UserError: it can't be read or isn't TOML.
+        UserError: it can't be read, is no such file or isn't TOML.
     """
     try:
+        found = os.stat(path)
+        if stat.S_ISDIR(found.st_mode):
+            raise UserError(f"--config {path} is a folder; name a TOML file")
+        if not stat.S_ISREG(found.st_mode):  # a pipe or a device may never end
+            raise UserError(f"--config {path} is no regular file; write the settings to a file and name that")
+        if found.st_size > LARGEST_CONFIG:
+            raise UserError(
+                f"--config {path} has {found.st_size:,} bytes, at most {LARGEST_CONFIG:,} are read; name a "
+                "TOML file of settings"
+            )
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"can't read --config {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UserError:
+        raise
+    except RecursionError:
+        raise UserError(
+            f"--config {path} is nested too deep; settings are names and values, at most two tables deep"
+        ) from None
+    except ValueError as error:  # not TOML, not UTF-8, or a whole number of thousands of digits
         raise UserError(f"--config {path} is not valid TOML: {error}") from None
 
 
@@ -327,5 +356,6 @@ def peek(argv: Iterable[str] | None, **defaults: str) -> argparse.Namespace:
     places = [stored, *(table for table in stored.values() if isinstance(table, Mapping))]
     for name, default in defaults.items():
         if getattr(found, name) is None:
-            setattr(found, name, str(next((place[name] for place in places if name in place), default)))
+            value = next((place[name] for place in places if name in place), default)
+            setattr(found, name, value if isinstance(value, str) else shown(value))
     return found

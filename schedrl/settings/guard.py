@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from schedrl.settings.base import UserError
+from schedrl.settings.values import shown
 
 BAD_INPUT, INTERRUPTED = 2, 130
 """Exit codes, with 0 (ok), 1 (failure) and 42 (preempted: checkpoint saved, run again)."""
@@ -26,10 +27,16 @@ def check_folder_writable(path: str | os.PathLike[str], flag: str = "--output_di
     """
     if not str(path):
         raise UserError(f"{flag} is empty; name a folder, . for this one")
-    folder = Path(path).expanduser()
-    parent = folder.absolute()
-    while not parent.exists() and parent != parent.parent:
-        parent = parent.parent
+    if "\0" in str(path):
+        raise UserError(f"{flag} holds a NUL character, which no name of a folder can; choose another folder")
+    try:
+        folder = Path(path).expanduser()
+        parent = folder.absolute()
+        while not parent.exists() and parent != parent.parent:
+            parent = parent.parent
+    except (OSError, RuntimeError) as error:  # too long a name; no such user's home
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UserError(f"{flag} {shown(str(path))}: {reason}; choose another folder") from None
     if not parent.is_dir():
         raise UserError(f"{flag} {folder}: {parent} is a file, not a folder; choose another folder")
     try:

@@ -72,6 +72,8 @@ GONE = {
 SHORT = {"trace": "trace_file", "CLUSTER_SPEC": "cluster_spec", "TASK_INDEX": "task_index"}
 """Other names of our own."""
 
+LONGEST_NAME = 100
+"""Characters of a wrong name that are compared: the time to compare grows with the square of the length."""
 ALIASES = LIBRARIES | LEGACY | SHORT
 
 
@@ -91,7 +93,8 @@ def aliases_of(name: str) -> list[str]:
 def nearest(name: str, choices: Iterable[str], limit: int = 3) -> list[str]:
     """Return up to ``limit`` of ``choices`` that look most like ``name``, best first."""
     by_lower = {choice.lower(): choice for choice in choices}
-    return [by_lower[match] for match in difflib.get_close_matches(name.lower(), by_lower, limit, cutoff=0.5)]
+    name = name.lower()[:LONGEST_NAME]
+    return [by_lower[match] for match in difflib.get_close_matches(name, by_lower, limit, cutoff=0.5)]
 
 
 def suggestion(name: str, choices: Iterable[str]) -> str:

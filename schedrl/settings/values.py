@@ -16,6 +16,12 @@ from typing import Any
 
 from schedrl.settings.names import suggestion
 
+LARGEST = 10**300
+"""Whole numbers beyond it are no floats either: nothing here counts so far."""
+MOST_SHOWN = 10
+"""Items of a list that an error shows."""
+LONGEST = 80
+"""Characters of a text that an error shows."""
 TRUE, FALSE, NONE = ("true", "1", "yes", "on"), ("false", "0", "no", "off"), ("none", "null")
 
 
@@ -89,6 +95,22 @@ def show(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
+def shown(value: Any) -> str:
+    """Return ``value`` as errors show it: as ``show`` does, but short whatever it is.
+
+    A TOML or JSON file may hold numbers of thousands of digits and tables nested a hundred deep.
+    """
+    if isinstance(value, int) and not -LARGEST <= value <= LARGEST:
+        return f"a whole number of about {int(value.bit_length() * math.log10(2)) + 1:,} digits"
+    if isinstance(value, dict):
+        return "a table"
+    if isinstance(value, (list, tuple)):
+        few = ["a list" if isinstance(item, (list, tuple)) else shown(item) for item in value[:MOST_SHOWN]]
+        return ",".join(few) + (f",... ({len(value):,} in all)" if len(value) > MOST_SHOWN else "")
+    text = show(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}... ({len(text):,} characters)"
+
+
 def _union(members: tuple[Any, ...], value: Any) -> Any:
     # None first, text last: "none" must not become a str where None is meant.
     for member in sorted(members, key=lambda m: (m is not type(None), m is str)):
@@ -133,10 +155,11 @@ def _switches(kind: Any, value: Any) -> Any:
     if not isinstance(value, dict):
         if not isinstance(value, (list, tuple)):
             raise Mismatch(describe(kind))
-        value = dict.fromkeys(value, True)
+        value = {name if isinstance(name, str) else shown(name): True for name in value}
     for name in value:
         if name not in names:
-            raise Mismatch(f"comma list of {', '.join(names)}; or all, or none ({name!r} is none of them)")
+            what = f"{shown(name)!r} is none of them"
+            raise Mismatch(f"comma list of {', '.join(names)}; or all, or none ({what})")
     return kind(**{name: _bool(flag) for name, flag in value.items()})
 
 
@@ -153,16 +176,19 @@ def _bool(value: Any) -> bool:
 
 
 def _int(value: Any) -> int:
-    if isinstance(value, numbers.Integral) and not isinstance(value, bool):
-        return int(value)
     if isinstance(value, str):
         try:
-            return int(value)
+            value = int(value)
         except ValueError:
             value = _float(value, "whole number")  # "1e6" is a fair way to write a million steps
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and float(value).is_integer():
-        return int(float(value))
-    raise Mismatch("whole number")
+    whole = isinstance(value, numbers.Integral) or (
+        isinstance(value, numbers.Real) and float(value).is_integer()
+    )
+    if not whole or isinstance(value, bool):
+        raise Mismatch("whole number")
+    if not -LARGEST <= value <= LARGEST:
+        raise Mismatch(f"whole number of at most {len(str(LARGEST)) - 1} digits")
+    return int(value)
 
 
 def _float(value: Any, wanted: str = "number") -> float:
@@ -170,7 +196,7 @@ def _float(value: Any, wanted: str = "number") -> float:
         raise Mismatch(wanted)
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):  # OverflowError: a whole number beyond all floats
         raise Mismatch(wanted) from None
     if math.isnan(number):
         raise Mismatch(wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -72,7 +73,8 @@ def write_trace(workload: Workload, path: str | os.PathLike[str], format: str | 
     except OSError as error:
         raise UserError(f"can't write {path}: {error.strerror}; choose another path") from None
     finally:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # on a read-only file system removing fails too, even nothing
+            part.unlink(missing_ok=True)
 
 
 def _csv(workload: Workload) -> tuple[str, dict[str, np.ndarray]]:

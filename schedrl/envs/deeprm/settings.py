@@ -28,6 +28,8 @@ class DeepRMSettings(ClusterJobs):
 
     actions: ClassVar[str] = "discrete"
     """The kind of its action space: what an algorithm must be able to choose from."""
+    has_teachers: ClassVar[bool] = True
+    """Whether the heuristics of `schedrl.heuristics` can be imitated here (`pretrain`)."""
 
     num_job_slots: int = 10
     """Jobs that the agent can see and choose from (paper: 10)."""

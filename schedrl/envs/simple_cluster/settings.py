@@ -20,6 +20,8 @@ class SimpleClusterSettings(HoldsWorkload):
     """The kind of its action space, but for `elastic`: what an algorithm must be able to choose from."""
     network: ClassVar[str] = "pair_scorer"
     """The network that algorithms use here unless told otherwise."""
+    has_teachers: ClassVar[bool] = False
+    """Whether the heuristics of `schedrl.heuristics` can be imitated here (`pretrain`): not yet."""
     OF_OWN: ClassVar[tuple[str, ...]] = ()
     LOAD_COUNTS: ClassVar[str] = "the work that this cluster can do"
 
