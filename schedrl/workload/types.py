@@ -183,8 +183,15 @@ class Workload:
 
     def on(self, capacity: Sequence[float] | np.ndarray) -> "Workload":
         """Return the same jobs with another `capacity` [R]."""
+        return self._with(capacity=capacity)
+
+    def estimated(self, estimate: Sequence[float] | np.ndarray | None) -> "Workload":
+        """Return the same jobs with other estimates [J]; None: `UNKNOWN` for all."""
+        return self._with(estimate=estimate)
+
+    def _with(self, **changes: Any) -> "Workload":
         held = {f.name: vars(self)[f.name] for f in fields(self)}
-        return Workload(**held | {"capacity": capacity, "id": Distinct(held["id"])})
+        return Workload(**held | {"id": Distinct(held["id"])} | changes)
 
     def same_as(self, other: "Workload") -> bool:
         """Tell whether both hold the same jobs, names and columns; unknown equals unknown."""

@@ -62,6 +62,11 @@ class ClusterJobs(HoldsWorkload, DeepRMJobs):
             self.workload != TRACE or self.workload_settings.trace_file,
             f"workload {TRACE} needs a file; give --trace FILE (trace_file)",
         )
+        self.check(
+            self.workload != TRACE or self.workload_settings.estimates is None,
+            "estimates has no effect here: DeepRM shows every job's true run time; leave it out, or train on "
+            "simple_cluster",
+        )
         self.in_range("time_step", 0, open_low=True)
         for load in self.train_loads:
             self.check(load > 0, f"train_loads has {load:g}; every load must be above 0")

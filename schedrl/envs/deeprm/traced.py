@@ -128,6 +128,7 @@ def described(jobs: ClusterJobs) -> list[str]:
     parts = {family: part_of(jobs, state, family, jobs.load) for family in FAMILIES}
     count = sum(map(len, workloads.values()))
     lines = [f"{jobs.workload_settings.trace_file}: {count:,} jobs; " + units_line(grid, resources, unit)]
+    lines.append(jobs.workload_settings.told().shown())
     rejected = jobs.workload_settings.rejected()
     lines += [rejected.summary()] if len(rejected) else []
     lines += [f"{count:,} rows: {what}" for what, count in rejected.adjusted.items()]

@@ -16,6 +16,7 @@ from schedrl.envs.in_turn import InTurn
 from schedrl.envs.workload_choice import TRACE
 from schedrl.settings import UserError, one_of
 from schedrl.sim.cluster.problem import REASONS, Problem, prepare
+from schedrl.workload.estimates import Told, told
 from schedrl.workload.streams import FAMILIES
 from schedrl.workload.types import Workload
 
@@ -165,6 +166,15 @@ def workloads_of(
     return [source.workload(number) for number in range(num_sequences)]
 
 
+def told_of(settings: SimpleClusterSettings, sequences: Sequence[Workload]) -> Told:
+    """Return what these job sequences tell a scheduler of run times; of a trace, what all its jobs tell."""
+    if settings.workload == TRACE:
+        return settings.workload_settings.told()
+    found = [told(sequence) for sequence in sequences]
+    jobs, lacking = sum(each.jobs for each in found), sum(each.lacking for each in found)
+    return Told(jobs, lacking, all(each.true for each in found))
+
+
 def described(settings: SimpleClusterSettings) -> list[str]:
     """Say in a few lines what comes and to what machines."""
     machines, source = machines_of(settings), Streamed(settings, 0, "test")
@@ -172,6 +182,7 @@ def described(settings: SimpleClusterSettings) -> list[str]:
     has = ", ".join(f"{a:g} {r.unit} of {r.name}" for a, r in zip(total, machines.resources, strict=True))
     problem, scales = source.problem, source.scales
     lines = [
+        *told_of(settings, [source.workload(0)]).lines(),
         f"{len(machines)} machines with {has}",
         f"{settings.workload}: a job every {scales.mean_gap:.3g}, {scales.mean_duration:.3g} long on average",
     ]

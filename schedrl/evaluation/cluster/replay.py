@@ -24,6 +24,7 @@ from schedrl.evaluation.comparison import MIN_SEQUENCES
 from schedrl.evaluation.definitions import TAU
 from schedrl.evaluation.statistics import Interval, Resampled, resample
 from schedrl.sim.cluster.schedule import Schedule
+from schedrl.workload.estimates import Told
 
 BLOCKS = 20
 MIN_JOBS = 10 * BLOCKS
@@ -133,6 +134,13 @@ class Replay:
     """Whether the blocks are independent job sequences, not parts of one trace."""
     notes: tuple[str, ...] = ()
     """Sentences on how the rules got their numbers."""
+    told: Told | None = None
+    """What the jobs tell a scheduler of run times."""
+
+    @property
+    def first_lines(self) -> tuple[str, ...]:
+        """Sentences without which no figure should be read."""
+        return () if self.told is None else tuple(self.told.lines())
 
     @cached_property
     def sure(self) -> bool:
@@ -235,7 +243,8 @@ class Replay:
     def _row(self, i: int) -> dict[str, Any]:
         found = self.entries[i]
         mean = self.resampled.mean(i)
-        row = {"policy": found.label, "mean": mean.value}
+        row: dict[str, Any] = {"policy": found.label, **({} if self.told is None else self.told.figures())}
+        row["mean"] = mean.value
         row |= {"mean_low": mean.low, "mean_high": mean.high} if self.sure else {}
         left_out = ("rule", "window", "reject_reasons")
         measures = {k: v for k, v in found.measures.items() if k not in left_out}

@@ -161,7 +161,9 @@ def _differences(replay: Replay) -> Table:
 
 
 def print_report(replay: Replay, unit: str, file: TextIO | None = None) -> None:
-    """Print tables and warnings."""
+    """Print tables and warnings, behind what must be known first."""
+    for line in replay.first_lines:
+        print(f"note: {line}", file=file)
     for found in tables_of(replay, unit):
         table.print_table(found.title, found.header, found.rows, file=file)
         print(file=file)
@@ -189,7 +191,8 @@ def write(
     rows = replay.rows()
     names = dict.fromkeys(name for row in rows for name in row)
     table.write_csv(folder / f"{stem}.csv", [{name: row.get(name) for name in names} for row in rows])
-    content = {"facts": list(origin.facts), "notes": replay.notes, "warnings": list(replay.warnings())}
+    content = {**_first(replay), "facts": list(origin.facts)}
+    content |= {"notes": replay.notes, "warnings": list(replay.warnings())}
     table.write_json(
         folder / f"{stem}.json",
         content | {"policies": {e.label: e.measures for e in replay.entries}, "rows": rows},
@@ -199,7 +202,9 @@ def write(
 
 def blocks_of(replay: Replay, origin: Origin, small: Schedule | None = None) -> list[Block]:
     """Return what stands in the report, in order."""
-    blocks: list[Block] = [*map(Text, origin.facts), Heading("Results"), *tables_of(replay, origin.unit)]
+    first = [Text(line) for line in replay.first_lines if line not in origin.facts]
+    blocks: list[Block] = [*first, *map(Text, origin.facts), Heading("Results")]
+    blocks += tables_of(replay, origin.unit)
     blocks += [Text(f"Note: {line}") for line in replay.notes]
     blocks += [Text(f"Warning: {line}") for line in replay.warnings()]
     blocks.append(Heading("Pictures", new_page=True))
@@ -214,9 +219,17 @@ def write_evaluation(replay: Replay, folder: Path, unit: str, small: Schedule | 
         plots.save(folder / names.get(p.name, p.name), PNG_WIDTH, p.height(PNG_WIDTH), p.draw)
         for p in pictures_of(replay, unit, small)
     ]
-    content = {"notes": replay.notes, "warnings": list(replay.warnings()), "rows": replay.rows()}
+    content = {**_first(replay), "notes": replay.notes, "warnings": list(replay.warnings())}
+    content["rows"] = replay.rows()
     table.write_json(folder / EVALUATION, content)
     return [*paths, folder / EVALUATION]
+
+
+def _first(replay: Replay) -> dict[str, Any]:
+    """Return what a file begins with."""
+    if replay.told is None:
+        return {}
+    return {"estimates": {**replay.told.figures(), "jobs": replay.told.jobs, "said": replay.first_lines}}
 
 
 class Drawing(NamedTuple):

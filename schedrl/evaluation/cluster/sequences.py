@@ -19,6 +19,7 @@ from schedrl.evaluation.cluster.metrics import bounded_slowdowns, measure, turna
 from schedrl.evaluation.cluster.replay import COLUMNS, CURVE, HOT_SPANS, Entry, Replay, hot_spot
 from schedrl.evaluation.definitions import slowdown, spread
 from schedrl.sim.cluster.schedule import FINISHED, Schedule
+from schedrl.workload.estimates import Told
 from schedrl.workload.units import SECONDS
 
 RULES = (
@@ -113,7 +114,14 @@ def evaluate(
             _play(policy, settings, 1, seed, family, mode)  # compiles where that wasn't done before
             started = time.perf_counter()
             add(label, _play(policy, settings, num_sequences, seed, family, mode), started, True)
-    return Replay(tuple(entries), seed, sequences=True, notes=tuple(notes))
+    told = _told(settings, num_sequences, seed, family)
+    return Replay(tuple(entries), seed, sequences=True, notes=tuple(notes), told=told)
+
+
+def _told(settings: SimpleClusterSettings, num_sequences: int, seed: int, family: str) -> Told:
+    from schedrl.envs.simple_cluster.jobs import told_of, workloads_of
+
+    return told_of(settings, workloads_of(settings, num_sequences, seed, family))
 
 
 def simulated(

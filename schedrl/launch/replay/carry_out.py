@@ -14,6 +14,7 @@ from schedrl.evaluation.cluster.metrics import in_unit
 from schedrl.evaluation.cluster.replay import Entry, Replay, entry
 from schedrl.launch.replay import trained
 from schedrl.launch.replay.data import Data, load_data
+from schedrl.launch.replay.estimating import estimated
 from schedrl.launch.replay.request import Request
 from schedrl.launch.replay.tuning import tune
 from schedrl.launch.speaker import Speaker
@@ -40,7 +41,7 @@ def run(request: Request) -> int:
         request.folder.mkdir(parents=True, exist_ok=True)
         entries, small = _play_all(request, data, numbers, models, say)
         notes = [holding.note(n, numbers.get(n), where) for n in request.rules if _holds(request, n)]
-        replay = Replay(tuple(entries), request.settings.seed, notes=tuple(notes))
+        replay = Replay(tuple(entries), request.settings.seed, notes=tuple(notes), told=data.told)
         say("comparing and drawing")
         facts = (*data.facts, f"To make this page again: {request.command}")
         title = f"{Path(request.settings.trace).name} on {len(data.machines):,} machines"
@@ -135,10 +136,10 @@ def _player(
             more = {"decision_latency": found.latency, "invalid_actions": found.invalid_actions}
             return found.schedule, found.seconds, more
         options: dict[str, Any] = {"hold": numbers[name]} if name in numbers else {}
+        options["window"] = request.settings.visible_jobs
+        workload = estimated(data.workload, data.machines, name, **options) if data.own_medians else None
         started = time.perf_counter()
-        schedule = simulate(
-            data.workload, data.machines, name, window=request.settings.visible_jobs, **options
-        )
+        schedule = simulate(data.workload if workload is None else workload, data.machines, name, **options)
         return schedule, time.perf_counter() - started, {}
 
     return play

@@ -14,6 +14,7 @@ from schedrl.settings import UserError
 from schedrl.sim.cluster.problem import REASONS, prepare
 from schedrl.workload.cluster_file import read_cluster
 from schedrl.workload.command.reading import read_given, rejected_lines
+from schedrl.workload.estimates import CLASS_MEDIAN, Told, read_model, told, with_model
 from schedrl.workload.machines import Machines
 from schedrl.workload.types import Workload
 
@@ -28,6 +29,10 @@ class Data(NamedTuple):
     machines: Machines
     facts: tuple[str, ...]
     """Sentences about both, for the terminal and the report."""
+    told: Told
+    """What the jobs tell a scheduler of run times."""
+    own_medians: bool = False
+    """Whether each policy's estimates are the medians of what has finished under it (`estimating`)."""
 
 
 def load_data(settings: ReplaySettings, reading: argparse.Namespace) -> Data:
@@ -40,7 +45,12 @@ def load_data(settings: ReplaySettings, reading: argparse.Namespace) -> Data:
         raise UserError("--capacity has no effect beside --cluster, which says what there is; leave one out")
     machines = read_cluster(settings.cluster) if settings.cluster is not None else None
     workload, rejected = read_given(reading)
-    lines = [f"{len(workload):,} jobs of {settings.trace}", *rejected_lines(rejected, SHOWN)]
+    model = None if settings.estimates is None else read_model(settings.estimates)
+    known = told(workload, model)
+    if model is not None:
+        workload = with_model(workload, model, settings.seed)
+    lines = [f"{len(workload):,} jobs of {settings.trace}", *known.lines()]
+    lines += rejected_lines(rejected, SHOWN)
     if machines is None:
         machines = as_one_machine(workload)
     if settings.num_machines is not None:
@@ -54,7 +64,8 @@ def load_data(settings: ReplaySettings, reading: argparse.Namespace) -> Data:
         workload = at_load(workload, fitting, settings.load, capacity)
         fitting = workload.take(reject == 0) if reject.any() else workload
     lines += [*load_lines(fitting, capacity, settings.load, len(machines))]
-    return Data(workload, machines, tuple(lines))
+    own_medians = model is not None and model.name == CLASS_MEDIAN
+    return Data(workload, machines, tuple(lines), known, own_medians)
 
 
 def thinned(machines: Machines, count: int) -> Machines:

@@ -38,6 +38,10 @@ class ReplaySettings(Settings):
     """Tune the numbers of hold on the first third of the jobs, and compare all policies on the others."""
     load: float | None = None
     """Scale arrivals so that the busiest resource has this load (1 = 100 %), at most 1000. None: recorded."""
+    estimates: str | None = None
+    """What stands for every job's estimate: class-median (of the jobs of its user and size that have finished
+    before, under the same policy), limit:SECONDS, noise:SIGMA or true (the run time). None: as the trace has
+    them, and the true run time of a job that has none."""
     visible_jobs: int | None = None
     """How many jobs of the queue, in its order, a rule looks at. None: all."""
     tau: float = 10.0
@@ -45,7 +49,7 @@ class ReplaySettings(Settings):
     wait_limit: float = 3600.0
     """Seconds after which a waiting job counts as starved."""
     seed: int = 0
-    """Of the intervals."""
+    """Of the intervals, and of the estimates' noise."""
     jobs_csv: bool | None = None
     """Write a line for each job of each policy. None: unless that makes more than a million lines."""
     output_dir: str = "results/replay"
@@ -60,4 +64,8 @@ class ReplaySettings(Settings):
         self.in_range("visible_jobs", 1, 2**31 - 1)
         self.in_range("num_machines", 1)
         self.in_range("seed", 0, 2**31 - 1)
+        if self.estimates is not None:
+            from schedrl.workload.estimates import read_model  # late: it needs NumPy
+
+            read_model(self.estimates)
         self.check(self.policies, "policies is empty; name at least one, for example sjf+best_fit+easy")

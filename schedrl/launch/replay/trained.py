@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import csv
+import math
 import tempfile
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from schedrl.envs.simple_cluster.settings import SimpleClusterSettings
 from schedrl.launch.replay.data import Data
+from schedrl.launch.replay.estimating import with_own_medians
 from schedrl.learning.selection import GREEDY
 from schedrl.settings import UserError
 from schedrl.sim.cluster.schedule import Schedule
 from schedrl.workload.machines import Machines
+from schedrl.workload.types import Workload
 
 MACHINES = "cluster.csv"
 DECISIONS_PER_JOB = 10
@@ -36,6 +41,8 @@ class Model(NamedTuple):
     folder: str
     policy: Any
     env: Any
+    settings: Any
+    """Of the environment."""
     place: tempfile.TemporaryDirectory[str]
     """Holds the list of machines, which the environment reads at every reset; goes with this object."""
 
@@ -58,28 +65,51 @@ def load(folder: str, data: Data) -> Model:
         raise UserError(f"{folder} was trained on {run.get('env')}; a replay takes models of simple_cluster")
     settings = SimpleClusterSettings.from_dict(run["settings"]["environment"])
     place = tempfile.TemporaryDirectory()
-    env = SimpleClusterEnv(_settings(settings, policy, data, Path(place.name)), workload=data.workload)
+    settings = _settings(settings, policy, data, Path(place.name))
+    env = SimpleClusterEnv(settings, workload=data.workload)
     _check_shapes(folder, policy, env, len(data.machines))
     obs, _ = env.reset(seed=0)
     env.step(policy.predict(obs))  # compiles where that wasn't done before
-    return Model(folder, policy, env, place)
+    return Model(folder, policy, env, settings, place)
 
 
 def play(model: Model, data: Data) -> Played:
     """Play a trained policy, greedily or sampled as its training chose, on all jobs."""
-    folder, policy, env, _ = model
+    if data.own_medians:
+        model = _on(model, with_own_medians(data.workload, lambda jobs, now: _finishes(model, jobs, now)))
+    started = time.perf_counter()
+    thinking, decisions, invalid = _play(model)
+    seconds = time.perf_counter() - started
+    schedule = model.env.schedule()._replace(rule=model.folder, machines=data.machines)
+    return Played(schedule, seconds, thinking / decisions if decisions else None, invalid)
+
+
+def _play(model: Model, until: float = math.inf) -> tuple[float, int, int]:
+    """Play up to a moment; return the seconds in the policy, the decisions, and how many were illegal."""
+    policy, env = model.policy, model.env
     policy.reseed(0)
     obs, _ = env.reset(seed=0)
-    started, thinking, decisions, invalid, over = time.perf_counter(), 0.0, 0, 0, False
+    thinking, decisions, invalid, over = 0.0, 0, 0, False
     while not over:
         before = time.perf_counter()
         action = policy.predict(obs, policy.play == GREEDY)
         thinking += time.perf_counter() - before
         obs, _, terminated, truncated, info = env.step(action)
-        decisions, invalid, over = decisions + 1, info["illegal_actions"], terminated or truncated
-    seconds = time.perf_counter() - started
-    schedule = env.schedule()._replace(rule=folder, machines=data.machines)
-    return Played(schedule, seconds, thinking / decisions if decisions else None, int(invalid))
+        decisions, invalid = decisions + 1, info["illegal_actions"]
+        over = terminated or truncated or info["time"] >= until
+    return thinking, decisions, int(invalid)
+
+
+def _on(model: Model, workload: Workload) -> Model:
+    """Return the same model on the same jobs with other estimates."""
+    return model._replace(env=type(model.env)(model.settings, workload=workload))
+
+
+def _finishes(model: Model, workload: Workload, now: float) -> np.ndarray:
+    """Return when each job finished, as `estimating` wants it."""
+    there = _on(model, workload)
+    _play(there, now)
+    return there.env.schedule().finish
 
 
 def _settings(settings: SimpleClusterSettings, policy: Any, data: Data, output: Path) -> Any:

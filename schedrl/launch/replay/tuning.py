@@ -7,6 +7,7 @@ the rule, so the trace is cut, once and for all policies.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from schedrl.evaluation.cluster import holding
 from schedrl.evaluation.cluster.metrics import bounded_slowdowns, in_unit
 from schedrl.heuristics.cluster import hold
 from schedrl.launch.replay.data import Data
+from schedrl.launch.replay.estimating import estimated
 from schedrl.settings import UserError
 from schedrl.sim.cluster.problem import prepare
 from schedrl.sim.cluster.rule import Hold
@@ -51,6 +53,7 @@ def tune(
     if prepare(rest, data.machines).reject.all():
         raise UserError("tune_hold leaves no job that can run in the last two thirds; leave it out")
     early = data.workload.take(slice(max(0, third - MOST_JOBS), third))
+    own = {name: estimated(early, data.machines, name, window=window) for name in names if data.own_medians}
     floor = in_unit(tau, early.time_unit)
 
     def score(schedule: Schedule) -> float:
@@ -61,9 +64,13 @@ def tune(
             say(f"tuning hold: {count} of {total} numbers tried")
 
     found = {
-        name: hold.tune_hold([early], data.machines, name, score=score, progress=tell, window=window)
+        name: hold.tune_hold(
+            [own.get(name, early)], data.machines, name, score=score, progress=tell, window=window
+        )
         for name in names
     }
     where = f"the first {third:,} jobs" + (f" (the last {MOST_JOBS:,} of them)" if third > MOST_JOBS else "")
     fact = f"hold is tuned on {where}; all policies are compared on the {len(rest):,} jobs after them"
-    return data._replace(workload=rest, facts=(*data.facts, fact)), found, where
+    lacking = int(np.isnan(np.asarray(rest.estimate)).sum())
+    told = data.told if data.told.model else replace(data.told, jobs=len(rest), lacking=lacking)
+    return data._replace(workload=rest, facts=(*data.facts, fact), told=told), found, where

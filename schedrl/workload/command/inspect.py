@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from schedrl.settings import Parser, whole_number
 from schedrl.workload.command.reading import add_reading, read_given, rejected_lines
 from schedrl.workload.description import describe
+from schedrl.workload.estimates import told
 from schedrl.workload.readers import REASONS
 
 SECONDS = {"s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
@@ -34,6 +36,7 @@ def run(args: Any) -> int:
     """Read and report."""
     workload, rejected = read_given(args)
     figures = describe(workload, rejected)
+    notes = list(told(workload).lines())
     if args.plot:
         from schedrl.workload.command.picture import draw
 
@@ -42,11 +45,13 @@ def run(args: Any) -> int:
         rows = [row._asdict() for row in rejected]
         print(
             json.dumps(
-                {"file": str(args.file)} | figures | {"rejected_rows": rows}, allow_nan=False, indent=1
+                {"file": str(args.file), "notes": notes} | figures | {"rejected_rows": rows},
+                allow_nan=False,
+                indent=1,
             )
         )
         return 0
-    print("\n".join(report(figures)))
+    print("\n".join(report(figures, notes)))
     for line in rejected_lines(rejected, args.show_rejected):
         print(line)
     if rejected.counts:
@@ -56,13 +61,14 @@ def run(args: Any) -> int:
     return 0
 
 
-def report(figures: dict[str, Any]) -> list[str]:
-    """Return the lines that a person reads."""
+def report(figures: dict[str, Any], notes: Sequence[str] = ()) -> list[str]:
+    """Return the lines that a person reads; `notes` stand behind the first."""
     unit = figures["time_unit"]
     lines = [
         f"{figures['jobs']:,} jobs over {_time(figures['span'], unit)} (first to last arrival), "
         f"{figures['users'] or 'no'} users, {figures['with_estimate']:,} with an estimate, "
         f"{figures['gangs']:,} gangs",
+        *notes,
         "",
     ]
     for name, resource_unit in figures["resources"].items():

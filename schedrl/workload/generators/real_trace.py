@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from schedrl.settings import Settings, UserError
+from schedrl.workload.estimates import CLASS_MEDIAN, Told, class_medians, read_model, told, with_model
 from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.streams import FAMILIES
 from schedrl.workload.types import Workload
@@ -61,6 +62,11 @@ class RealTraceSettings(Settings):
     capacity: str = ""
     """What the cluster has, where the file doesn't say, for example cpu=256,memory=1024."""
 
+    estimates: str | None = None
+    """What stands for every job's estimate: class-median (of the jobs of its user and size that have finished
+    in the training part), limit:SECONDS, noise:SIGMA or true (the run time). None: as recorded, and the true
+    run time of a job that has none."""
+
     def __post_init__(self) -> None:
         """Validate."""
         super().__post_init__()
@@ -79,6 +85,8 @@ class RealTraceSettings(Settings):
             not self.window or (len(self.window) == 2 and self.window[0] < self.window[1]),
             f"window is {self.window}; give start and end, the end after the start",
         )
+        if self.estimates is not None:
+            read_model(self.estimates)
 
     def part(self, family: str) -> Workload:
         """Return the jobs of one family; a file that did not change is read once.
@@ -92,7 +100,11 @@ class RealTraceSettings(Settings):
         """Return the rows that are no jobs; raises as `part`."""
         return self._read()[1]
 
-    def _read(self) -> tuple[dict[str, Workload], Rejected]:
+    def told(self) -> Told:
+        """Return what the jobs tell a scheduler of run times, over all parts; raises as `part`."""
+        return self._read()[2]
+
+    def _read(self) -> tuple[dict[str, Workload], Rejected, Told]:
         if not self.trace_file:
             raise UserError("real_trace needs a file; give trace_file, for example jobs.swf")
         if not os.path.isfile(self.trace_file):
@@ -125,17 +137,43 @@ class RealTraceSettings(Settings):
 
 
 @functools.lru_cache(maxsize=4)
-def _parts(settings: RealTraceSettings, changed: int, size: int) -> tuple[dict[str, Workload], Rejected]:
+def _parts(
+    settings: RealTraceSettings, changed: int, size: int
+) -> tuple[dict[str, Workload], Rejected, Told]:
     """Read and split the file as it is now: `changed` and `size` tell an old one from a new one."""
-    from schedrl.workload.transform import scaled_to_load, split
+    from schedrl.workload.transform import scaled_to_load
 
-    train, validation = settings.shares
     workload, rejected = _read(settings)
-    before, test = split(workload, train + validation)
-    parts = [*split(before, train / (train + validation)), test]
+    model = None if settings.estimates is None else read_model(settings.estimates)
+    known = told(workload, model)
+    if model is not None:
+        workload = with_model(workload, model)
+    parts = _split(workload, settings.shares)
+    if model is not None and model.name == CLASS_MEDIAN:
+        parts = _split(_with_medians(workload, len(parts[0])), settings.shares)
     if settings.load is not None:
         parts = [scaled_to_load(part, settings.load) for part in parts]
-    return dict(zip(FAMILIES, parts, strict=True)), rejected
+    return dict(zip(FAMILIES, parts, strict=True)), rejected, known
+
+
+def _split(workload: Workload, shares: tuple[float, ...]) -> list[Workload]:
+    """Return the jobs for training, for validation and for testing."""
+    from schedrl.workload.transform import split
+
+    train, validation = shares
+    before, test = split(workload, train + validation)
+    return [*split(before, train / (train + validation)), test]
+
+
+def _with_medians(workload: Workload, num_training: int) -> Workload:
+    """Give every job the median of those of its class that had finished when the training part was over.
+
+    When a job finished is what the trace says; where it says nothing, its arrival and run time together.
+    """
+    recorded = np.asarray(workload.recorded_finish)
+    ended = np.where(np.isnan(recorded), workload.arrival + workload.duration, recorded)
+    known = (np.arange(len(workload)) < num_training) & (ended <= workload.arrival[num_training])
+    return workload.estimated(class_medians(workload, known))
 
 
 def _read(settings: RealTraceSettings) -> tuple[Workload, Rejected]:
