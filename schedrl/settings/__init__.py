@@ -25,6 +25,7 @@ from schedrl.settings.command_line import (
     section,
     whole_number,
 )
+from schedrl.settings.files import check_plain_file
 from schedrl.settings.guard import check_folder_writable, main_guard
 from schedrl.settings.names import ALIASES, LEGACY, nearest
 
@@ -39,6 +40,7 @@ __all__ = [
     "add_arguments",
     "add_own_arguments",
     "check_folder_writable",
+    "check_plain_file",
     "main_guard",
     "nearest",
     "one_of",

@@ -94,7 +94,7 @@ def _csv(workload: Workload) -> tuple[str, dict[str, np.ndarray]]:
             raise UserError(f"extra column {name!r} is called like a column of demands; rename it")
         kinds[name] = _kind(name, column)
         columns[name] = column.astype(PLAIN[column.dtype.kind])
-    meta = {
+    meta: dict[str, Any] = {
         "time_unit": workload.time_unit,
         "resources": [list(resource) for resource in workload.resources],
         "capacity": [
@@ -103,9 +103,19 @@ def _csv(workload: Workload) -> tuple[str, dict[str, np.ndarray]]:
         "about": dict(workload.about),
         "extra": kinds,
     }
+    if _has_line_ends(columns):
+        meta["rows"] = len(workload)
     # No quote within a text: readers count quotes to find the ends of rows.
     line = re.sub(r"\\(.)", lambda escape: r"\u0022" if escape[1] == '"' else escape[0], json.dumps(meta))
     return f"{MARK}{line}\n", columns
+
+
+def _has_line_ends(columns: dict[str, np.ndarray]) -> bool:
+    """Whether a text goes on over lines, so that a reader can't count the rows by them."""
+    ends = re.compile(r"[\r\n]")
+    return any(
+        ends.search(text) for column in columns.values() if column.dtype == object for text in set(column)
+    )
 
 
 def _default(name: str, column: np.ndarray) -> bool:

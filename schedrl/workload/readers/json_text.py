@@ -17,6 +17,8 @@ from schedrl.workload.readers.table import number
 
 LONGEST = 4 * BLOCK
 """Characters that one entry may take; what doesn't end within them is damaged."""
+LARGEST = 1 << 30
+"""Characters of a file that is read in one piece."""
 PLAIN = {int, float, type(None)}
 """Types that NumPy takes for numbers as `json_number` does."""
 BETWEEN = re.compile(r"[\s,]*")
@@ -42,10 +44,20 @@ def whole(source: Source) -> Any:
     """Return what a file of moderate size holds.
 
     Raises:
-        UserError: it is no JSON.
+        UserError: it is no JSON, or too much of it.
     """
+    held: list[str] = []
+    for block in text_blocks(source):
+        held.append(block)
+        if not "".join(held[:2]).lstrip().startswith(("{", "[")):
+            raise UserError(f"{source.path} is no JSON; no jobs were read. Name the file's format")
+        if sum(map(len, held)) > LARGEST:
+            raise UserError(
+                f"{source.path} holds more than {LARGEST >> 20:,} MB of JSON in one piece; part its "
+                "jobs over several files"
+            )
     try:
-        return json.loads("".join(text_blocks(source)))
+        return json.loads("".join(held))
     except (ValueError, RecursionError) as error:
         raise UserError(f"{source.path} is no JSON ({error}); no jobs were read. Fetch it again") from None
 

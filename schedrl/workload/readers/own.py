@@ -34,6 +34,8 @@ class _Meta:
     capacity: list[float]
     about: dict[str, str]
     extra: dict[str, str]
+    rows: int | None
+    """Of the table, where some texts hold line ends, so that lines don't tell."""
 
     @classmethod
     def of(cls, held: dict[str, Any]) -> _Meta:
@@ -45,7 +47,15 @@ class _Meta:
         if wrong or not resources:
             raise ValueError(f"{wrong} in it")
         capacity = [np.nan if amount is None else float(amount) for amount in held["capacity"]]
-        return cls(held["time_unit"], resources, capacity, held["about"], held["extra"])
+        rows = held.get("rows")
+        return cls(
+            held["time_unit"],
+            resources,
+            capacity,
+            held["about"],
+            held["extra"],
+            None if rows is None else int(rows),
+        )
 
 
 def is_own(start: bytes | str) -> bool:
@@ -73,8 +83,14 @@ def read_own(source: Source, rejected: Rejected, lenient: bool) -> Workload:
         raise UserError(f"{source.path}: metadata and header row don't belong together; write the file anew")
     exact = {name for name, kind in meta.extra.items() if kind == "text" or kind[1] in "iu"}
     texts = frozenset({"id", "user", *exact} & set(header))
-    layout = Layout(header, texts, skip=lines, numbered=texts == {"id"})
+    layout = Layout(header, texts, skip=lines, numbered=texts == {"id"}, ours=meta.rows is not None)
     columns = joined(_columns(source, layout, rejected), rejected, source)
+    found = len(columns[LINE]) + len(rejected)
+    if meta.rows is not None and found != meta.rows:
+        raise UserError(
+            f"{source.path} holds {found:,} rows and says that it has {meta.rows:,}: it was changed or cut "
+            "(a quote too many or too few takes rows along); write the file anew"
+        )
     extra = {name: _typed(source, name, columns.pop(name), kind) for name, kind in meta.extra.items()}
     demand = np.column_stack([columns.pop(name) for name in demands])
     return build(

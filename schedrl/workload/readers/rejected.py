@@ -15,6 +15,8 @@ from schedrl.settings import UserError
 REASONS = {
     "not_numeric": "a field that must be a number is none",
     "not_finite": "a number is infinite, or a time beyond 1e15",
+    "unclosed_quote": "a quote opens in it and isn't closed, so where the row ends can't be told",
+    "unreadable": "it can't be parsed, such as a field of over 131,072 characters",
     "no_object": "an entry is not the JSON object that belongs there",
     "too_few_fields": "the row ends before its last needed field",
     "too_many_fields": "the row has more fields than the format",

@@ -10,11 +10,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from schedrl.settings import UserError
+from schedrl.settings import UserError, check_plain_file
 
 BLOCK = 1 << 23
 """Bytes read at a time: large enough for the parser to be fast, small beside the jobs of a large trace."""
 HEAD = 1 << 16
+LONGEST_TEXT = 1 << 16
+"""Bytes over which a quoted field may go on; a quote that isn't closed within them was never meant as one."""
+LONGEST_LINE = 1 << 25
+"""Bytes of a line; what has none so far is no table, and would fill the memory before anybody heard of it."""
 
 ARCHIVES = {
     b"PK\x03\x04": "a zip archive",
@@ -34,7 +38,7 @@ class Source:
         encoding: of text columns; None: UTF-8 (a byte order mark is dropped).
 
     Raises:
-        UserError: no such file, not readable, an archive, not a gzip file after all.
+        UserError: no such file, not readable, no plain file, an archive, not a gzip file after all.
     """
 
     def __init__(self, path: str | os.PathLike[str], encoding: str | None = None) -> None:
@@ -49,13 +53,13 @@ class Source:
                 raise UserError(
                     f"encoding {encoding!r} can't be read line by line; convert the file to utf-8"
                 )
-        if self.path.is_dir():
-            raise UserError(f"{self.path} is a folder; name the file in it")
+        check_plain_file(self.path)
         try:
             with self.path.open("rb") as file:
                 magic = file.read(8)
-        except OSError as error:
-            raise UserError(f"can't read {self.path}: {error.strerror}; check the path") from None
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+            why = getattr(error, "strerror", None) or error
+            raise UserError(f"can't read {self.path}: {why}; check the path") from None
         for start, name in ARCHIVES.items():
             if magic.startswith(start):
                 raise UserError(f"{self.path} is {name}; unpack it first (gzip is read as it is)")
@@ -102,12 +106,13 @@ class Source:
             if self._old:
                 raw = raw.replace(b"\r", b"\n")
             block = rest + raw
-            cut = (
-                _balanced(block)
-                if quoted and b'"' in block and len(block) < 4 * size
-                else block.rfind(b"\n") + 1
-            )
+            cut = _balanced(block) if quoted and b'"' in block else block.rfind(b"\n") + 1
             rest = block[cut:]
+            if len(rest) > LONGEST_LINE and b"\n" not in rest:
+                raise UserError(
+                    f"{self.path} has a line of more than {LONGEST_LINE >> 20} MB, so it is no table; "
+                    "check what it is, or name its format"
+                )
             if cut:
                 yield block[:cut]
         if rest:
@@ -142,11 +147,16 @@ class Source:
 
 
 def _balanced(block: bytes) -> int:
-    """Return the end of the last line that closes every quote before it; 0 if there is none."""
-    cut = block.rfind(b"\n") + 1
+    """Return the end of the last line that closes every quote before it; 0 to wait for more of the file.
+
+    Where no line of the last `LONGEST_TEXT` bytes does, a quote was opened and never closed: then it is the
+    end of the last line.
+    """
+    last = cut = block.rfind(b"\n") + 1
     odd = block.count(b'"', 0, cut) % 2
-    while odd and cut:
+    low = max(0, len(block) - LONGEST_TEXT)
+    while odd and cut > low:
         before = block.rfind(b"\n", 0, cut - 1) + 1
         odd ^= block.count(b'"', before, cut) % 2
         cut = before
-    return cut
+    return last if odd and low else cut

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from schedrl.settings import UserError
+from schedrl.workload.readers.quotes import quoted_rows
 from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.readers.source import Source
 
@@ -29,6 +30,8 @@ MISSING = (
 """What stands for an unknown number in a table: the list of pandas, which parses it fastest."""
 PLAIN = re.compile(r"-?[0-9]+")
 BLANKS = re.compile(r"[ \t\r]+")
+SHOWN = 200
+"""Characters of a value that a message shows."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class Layout:
     """Names in the file's order."""
     text: frozenset[str] = frozenset()
     """Those that are text; the others are numbers."""
+    optional: frozenset[str] = frozenset()
+    """Numbers that no rule needs: what is none there is unknown, and the row stays."""
     unread: frozenset[str] = frozenset()
     """Those that nothing is read from, so that anything may stand there; they aren't in the table."""
     separator: str | None = ","
@@ -53,6 +58,9 @@ class Layout:
     """Lines before the first row (a header)."""
     numbered: bool = False
     """Give a text column whose every field is a plain whole number as such (int64): quicker by far."""
+
+    ours: bool = False
+    """Whether a line end in a field is meant, whatever it looks like: the file says how many rows it has."""
 
     @property
     def quoted(self) -> bool:
@@ -201,15 +209,20 @@ def _slow(text: str, layout: Layout, first: int, rejected: Rejected) -> pd.DataF
 
     columns: dict[str, list[Any]] = {name: [] for name in layout.columns}
     lines = []
-    for line, fields in _rows(text, layout, first):
-        values, reason, detail = _values(fields, layout)
+    unknown: dict[str, list[int]] = {}
+    for line, row, broken in _rows(text, layout, first):
+        values, reason, detail = ([], broken, row[0][:SHOWN]) if broken else _values(row, layout)
         if reason:
-            name = fields[layout.columns.index("id")] if "id" in layout.columns[: len(fields)] else ""
-            rejected.add(reason, line, [name], [detail])
+            named = not broken and "id" in layout.columns[: len(row)]
+            rejected.add(reason, line, [row[layout.columns.index("id")] if named else ""], [detail])
             continue
         lines.append(line)
         for name, value in zip(layout.columns, values, strict=True):
-            columns[name].append(value)
+            if value is None:
+                unknown.setdefault(name, []).append(line)
+            columns[name].append(np.nan if value is None else value)
+    for name, where in unknown.items():
+        rejected.adjust(f"{name} was no number, so it is unknown", where)
     table = pd.DataFrame(
         {
             name: pd.Series(column, dtype=object if name in layout.text else np.float64)
@@ -221,37 +234,33 @@ def _slow(text: str, layout: Layout, first: int, rejected: Rejected) -> pd.DataF
     return table
 
 
-def _rows(text: str, layout: Layout, first: int) -> Iterator[tuple[int, list[str]]]:
-    """Return (line, fields) of every row; blank lines and comments are none."""
+def _rows(text: str, layout: Layout, first: int) -> Iterator[tuple[int, list[str], str]]:
+    """Return (line, fields, why they are none) of every row; blank lines and comments are none."""
     if layout.separator is None:
         for line, words in enumerate(text.split("\n"), first):
             fields = [word for word in BLANKS.split(words.split(layout.comment or "\n")[0]) if word]
             if fields:
-                yield line, fields
+                yield line, fields, ""
         return
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=layout.separator, skipinitialspace=True)
-    start = 0
-    while True:
-        try:
-            row = next(reader)
-        except StopIteration:
-            return
-        except csv.Error:
-            row = ["\ufffd"]
-        line, start = first + start, reader.line_num
+    width = len(layout.columns)
+
+    def readable(row: list[str]) -> bool:
+        return not _values(row, layout)[1]
+
+    for place, row, broken in quoted_rows(text, layout.separator, width, readable, layout.ours):
         if len(row) > 1 or any(field.strip(" \t") for field in row):
-            yield line, row
+            yield first + place, row, broken
 
 
 def _values(fields: list[str], layout: Layout) -> tuple[list[Any], str, str]:
-    """Return the values of a row, and why it can't be read, if so, with the text at fault."""
+    """Return the values of a row (None: no number where none is needed); and why it can't be read, if so."""
     if len(fields) > len(layout.columns) and any(field.strip() for field in fields[len(layout.columns) :]):
         return [], "too_many_fields", f"{len(fields)} fields, {len(layout.columns)} expected"
     values: list[Any] = []
     for name, field in zip(layout.columns, fields, strict=False):
         value = field if name in layout.text or name in layout.unread else number(field)
-        if value is None:
-            return [], "not_numeric", f"{name} is {field.strip()!r}"
+        if value is None and name not in layout.optional:
+            return [], "not_numeric", f"{name} is {field.strip()[:SHOWN]!r}"
         values.append(value)
     if len(fields) < layout.needed:
         return [], "too_few_fields", f"{len(fields)} fields, {layout.needed} needed"
