@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from schedrl import registry
+from schedrl.envs.simple_cluster.scales import settle
 from schedrl.launch.workload import (
     add_workload_arguments,
     data_of,
@@ -169,6 +170,8 @@ def _settings(args: argparse.Namespace, env: str, run: dict[str, Any], policy: A
         raise UserError(
             f"the settings in {Path(args.model_dir) / 'run.json'} can't be used: {error}"
         ) from None
+    if assumed := settle(policy, trained):
+        print(assumed, flush=True)
     given = filled(trained, resolved.changes(cls))
     settings = trained.replace(**given)
     _refuse_changed_data(settings, run)

@@ -17,7 +17,8 @@ class Policy(Protocol):
     """Chooses actions; never explores on its own, learns, or touches global random state while it does."""
 
     representation: str
-    """What ``predict`` reads: ``slots``, ``compact``, ``image`` or ``state`` (docs/deeprm.md)."""
+    """What ``predict`` reads: ``slots``, ``compact``, ``image`` or ``state`` (docs/deeprm.md). A policy may
+    also have ``scales``, what times were measured in where it learned (``env.scales``)."""
 
     def predict(self, obs: Observation, deterministic: bool = True) -> Any:
         """Return the action for one observation (an int), or the actions ``[B]`` int64 for a batch.

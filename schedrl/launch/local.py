@@ -49,7 +49,7 @@ def run(plan: Plan) -> int:
                 return interrupts.exit_code
             progress.say(f"trained {budget.decisions:,} decisions in {trained.seconds:.0f} s")
             policy = trained.model.policy()
-            policy.play = trained.play
+            policy.play, policy.scales = trained.play, trained.scales
             conclude(plan, policy, yardsticks, progress)
             return 0
         except Exception as error:
@@ -153,7 +153,7 @@ def open_run(plan: Plan, budget: Budget, say: Callable[[str], None] | None = Non
         budget,
         plan.launch.seed,
         plan.folder,
-        settings=plan.described,
+        settings=plan.recorded,
         resume=plan.launch.resume,
         say=say,
         checkpoint_every=plan.launch.checkpoint_every,

@@ -66,6 +66,12 @@ class Plan:
         settings = {"environment": self.environment.to_dict(), "algorithm": self.algorithm.to_dict()}
         return names | settings | data
 
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """Return `described` and what was worked out from it, which a policy needs wherever it plays."""
+        scales = self.environment.scales() if hasattr(self.environment, "scales") else {}
+        return self.described | ({"scales": scales} if scales else {})
+
 
 def read_plan(argv: Iterable[str] | None) -> Plan:
     """Turn a command line into a plan; only reads from the disk.

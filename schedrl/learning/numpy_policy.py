@@ -15,7 +15,7 @@ from schedrl.learning import networks
 from schedrl.learning.checkpoint import check_shapes, load_arrays
 from schedrl.learning.distributions import LARGE_NEGATIVE, require_legal
 from schedrl.learning.normaliser import Normaliser, normalise
-from schedrl.learning.run_folder import read_description
+from schedrl.learning.run_folder import SCALES, read_description
 from schedrl.learning.selection import GREEDY
 from schedrl.settings import UserError
 
@@ -28,6 +28,8 @@ class NumpyPolicy:
     Attributes:
         temperature: logits are divided by it when sampling; below 1 is closer to greedy.
         play: "greedy" or "sampled", whichever validation workloads chose when it was trained.
+        scales: what times were measured in when it was trained, and are wherever it plays (names and numbers
+            of `schedrl.envs.simple_cluster.scales.Scales`); None: not kept, as before there were any.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class NumpyPolicy:
         self._scale = normaliser.scale()
         self.temperature = 1.0
         self.play = GREEDY
+        self.scales: Mapping[str, Any] | None = None
         self.reseed(seed)
 
     @property
@@ -85,6 +88,7 @@ class NumpyPolicy:
         arrays, header = load_arrays(path, kind="policy")
         policy = make_policy(header["spec"], arrays["weights"], arrays, seed)
         policy.play = header.get("play", GREEDY)
+        policy.scales = header.get("scales")
         return policy
 
     def fit(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -220,7 +224,9 @@ def load_policy(folder: Path | str, seed: int = 0) -> tuple[NumpyPolicy, dict[st
         UserError: a file is missing, damaged or from another version.
     """
     description = read_description(folder)
-    return NumpyPolicy.load(Path(folder) / "policy.npz", seed), description
+    policy = NumpyPolicy.load(Path(folder) / "policy.npz", seed)
+    policy.scales = policy.scales or description["settings"].get(SCALES)
+    return policy, description
 
 
 def _size(shape: tuple[int, ...]) -> int:

@@ -44,6 +44,8 @@ FILES = (
 )  # fmt: skip
 FOLDERS = ("checkpoints", "saved_model", "tensorboard")
 NAMES = ("algo", "env")
+SCALES = "scales"
+"""Of what is kept beside settings: what times are measured in (`schedrl.envs.simple_cluster.scales`)."""
 PACKAGES = ("tensorflow", "keras", "numpy", "numba", "scipy", "gymnasium")
 
 
@@ -55,7 +57,7 @@ class Run:
         seed: of everything random in the run.
         folder: where files go; None keeps nothing on disk (tests, notebooks).
         settings: resolved settings by section, for `run.json`: `{"algorithm": ..., "environment": ...}`;
-            beside them the names `algo` and `env`.
+            beside them the names `algo` and `env`, and what follows from them: `scales`.
         resume: continue from the newest checkpoint in `folder`.
         overwrite: start afresh where `folder` holds a finished or interrupted run; refused otherwise.
         checkpoint_every: decisions between checkpoints; a last one is always written.
@@ -85,6 +87,7 @@ class Run:
     ):
         self.say = say or (lambda text: None)
         self.budget, self.seed, self.resume = budget, seed, resume
+        self.scales = (settings or {}).get(SCALES)
         self.folder = None if folder is None else Path(folder)
         self.checkpoint_every, self.selection = checkpoint_every, selection
         self.replicas, self.is_chief = replicas, replicas.index == 0
@@ -221,6 +224,7 @@ class Run:
             self.selection.conclude(model, self.budget.decisions, look=not self.stop_requested)
         if self.folder is not None and self.is_chief:
             about = {"decisions": self.budget.decisions, "seed": self.seed, "play": self.play}
+            about |= {SCALES: self.scales} if self.scales else {}
             model.save_policy(self.folder / "policy.npz", **about)
             if export:
                 model.export(self.folder / "saved_model")
@@ -237,6 +241,8 @@ def refuse_other_settings(path: Path, settings: Mapping[str, Any]) -> None:
         raise UserError(f"{path} is missing or damaged ({error}); start a new run") from error
     budget = {"total_steps", "num_episodes"}
     for section, values in json.loads(json.dumps(settings)).items():
+        if section == SCALES:  # follow from the settings; another processor may round them otherwise
+            continue
         if isinstance(values, dict) and isinstance(old.get(section), dict):
             before, now = ({k: v for k, v in d.items() if k not in budget} for d in (old[section], values))
             check_shapes(before, now, f"the run in {path.parent}")

@@ -41,7 +41,7 @@ def test_by_hand():
         action="job_machine",
         privileged=True,
     )
-    env = SimpleClusterEnv(settings, workload=jobs)
+    env = SimpleClusterEnv(settings, workload=jobs, scales=(4.6, 20.0))
     obs, _ = env.reset()
     assert env.observation_space.contains(obs)
     wait = env.num_choices - 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import environment
-from schedrl.envs.simple_cluster import play, workloads_of
+from schedrl.envs.simple_cluster import drawing, play, workloads_of
 from schedrl.envs.simple_cluster.jobs import Streamed
 from schedrl.envs.simple_cluster.reward_settings import PRESETS, weights_of
 from schedrl.envs.simple_cluster.settings import SimpleClusterSettings
@@ -28,8 +28,11 @@ def toy(*jobs, **columns):
 
 
 def one_server(workload, **settings):
-    """One server of 4 cores, 8 GB and 2 GPUs."""
-    return environment.make("simple_cluster", workload=workload, num_servers=1, server=(4, 8, 2), **settings)
+    """One server of 4 cores, 8 GB and 2 GPUs, times measured in the mean gap and duration of the toy."""
+    given = workload if isinstance(workload, Workload) else workload[0]
+    scales = drawing.scales_of(given, None, 1)
+    settings = {"num_servers": 1, "server": (4, 8, 2), "scales": scales} | settings
+    return environment.make("simple_cluster", workload=workload, **settings)
 
 
 TWO = toy((0, 10, 4, 1, 0), (2, 20, 3, 1, 0))

@@ -15,9 +15,10 @@ from schedrl.sim.cluster_decisions.spec import ACTIONS, QUEUE_ORDERS, TERM_NAMES
 from schedrl.sim.cluster_decisions.state import ENDED, Shape, State
 
 from .actions import decoded
-from .jobs import Jobs, Scales, Source
+from .jobs import Jobs, Source
 from .observation import Observer
 from .reward_settings import weights_of
+from .scales import Scales
 from .settings import SimpleClusterSettings
 
 SUMMARY = ("r", "l", "slowdown", "arrived", "finished", "rejected")
@@ -34,7 +35,7 @@ def num_choices_of(settings: SimpleClusterSettings, machines: int) -> int:
 def spec_of(settings: SimpleClusterSettings, problem: Problem, scales: Scales, names: list[str]) -> Spec:
     """Translate settings into what the kernels read; `names` of the resources."""
     machines = problem.capacity.shape[1]
-    elastic = settings.action == "elastic"
+    elastic, mean_gap = settings.action == "elastic", scales.gap_on(machines)
     return Spec(
         num_slots=settings.num_job_slots,
         order=QUEUE_ORDERS[settings.queue_order],
@@ -55,12 +56,12 @@ def spec_of(settings: SimpleClusterSettings, problem: Problem, scales: Scales, n
         cpu=names.index("cpu") if "cpu" in names else -1,
         memory=names.index("memory") if "memory" in names else -1,
         tau=settings.slowdown_floor,
-        mean_gap=scales.mean_gap,
+        mean_gap=mean_gap,
         mean_duration=scales.mean_duration,
         sla_factor=settings.sla_factor,
         waiting_rate=settings.waiting_rate,
         history_time=settings.history_time,
-        burst_time=settings.rate_gaps * scales.mean_gap,
+        burst_time=settings.rate_gaps * mean_gap,
         burst_level=settings.burst_level,
         **weights_of(settings.reward),
     )

@@ -18,6 +18,7 @@ from schedrl.workload.generators.clocks import DAY
 from schedrl.workload.machines import Machines
 from schedrl.workload.types import Workload
 
+from .scales import Scales
 from .settings import SimpleClusterSettings
 
 SAMPLE, APART = 20_000, 2**31
@@ -38,13 +39,6 @@ class Jobs(NamedTuple):
     def rows(self, index: Any) -> "Jobs":
         """Return some of the sequences."""
         return Jobs(*(column[index] for column in self))
-
-
-class Scales(NamedTuple):
-    """What times are measured in by rewards and observations."""
-
-    mean_gap: float
-    mean_duration: float
 
 
 def files_of(settings: SimpleClusterSettings) -> tuple[tuple[str, int, int], ...]:
@@ -178,7 +172,7 @@ def measured(settings: SimpleClusterSettings, files: tuple) -> tuple[Problem, Sc
         sample, rate = generate(own, SAMPLE, number=APART), own.rate()
     problem = prepare(sample, machines)
     require_some([problem], f"workload {settings.workload}")
-    return problem, scales_of(sample, rate)
+    return problem, scales_of(sample, rate, len(machines))
 
 
 def require_some(problems: list[Problem], what: str) -> None:
@@ -192,9 +186,21 @@ def require_some(problems: list[Problem], what: str) -> None:
         raise UserError(f"no job of {what} can run on these machines: {REASONS[reason]}")
 
 
-def scales_of(jobs: Workload, rate: float | None) -> Scales:
+def scales_of(jobs: Workload, rate: float | None, machines: int) -> Scales:
     """Return the mean gap and the mean duration; where all arrive at once or take no time, one of a unit."""
     duration = float(jobs.duration.mean()) or 1.0
     span = float(jobs.arrival[-1] - jobs.arrival[0])
     gap = 1.0 / rate if rate else span / max(1, len(jobs) - 1)
-    return Scales(gap or duration, duration)
+    return Scales(gap or duration, duration, machines)
+
+
+def own_scales(settings: SimpleClusterSettings) -> Scales:
+    """Return the scales of the jobs that the settings draw; what jobs are given, nobody looks at.
+
+    Where none can be drawn (their trace is gone, none fits these machines), both are `slowdown_floor`.
+    """
+    try:
+        return measured(settings, files_of(settings))[1]
+    except UserError:
+        floor = settings.slowdown_floor
+        return Scales(floor, floor, len(machines_of(settings)))

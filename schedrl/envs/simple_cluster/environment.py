@@ -15,6 +15,7 @@ from . import job_table, render
 from .actions import space_of
 from .clusters import Clusters
 from .jobs import jobs_of
+from .scales import Scales
 from .settings import SimpleClusterSettings, chosen
 
 
@@ -41,6 +42,8 @@ class SimpleClusterEnv(NumberedEnv):
         settings: where to start from, default the defaults; `preset` and then single keywords replace some.
         family: of the job sequences: "train", "validation" or "test"; their seed is that of `reset`.
         workload: a generator's name; or jobs to use instead: a `Workload` or several.
+        scales: what times are measured in, of a policy that plays here (`policy.scales`) or `Scales`; None:
+            of the jobs that the settings draw, also where others are given.
         render_mode: "ansi".
     """
 
@@ -53,6 +56,7 @@ class SimpleClusterEnv(NumberedEnv):
         preset: str | None = None,
         family: str = "train",
         workload: Any = None,
+        scales: Any = None,
         render_mode: str | None = None,
         **overrides: Any,
     ) -> None:
@@ -61,14 +65,19 @@ class SimpleClusterEnv(NumberedEnv):
         self.settings = chosen(settings, preset, overrides, workload)
         self.representation = self.settings.representation
         self.render_mode = render_mode
-        self._family, self._workload = family, workload
+        self._family, self._workload, self._scales = family, workload, scales
         self._jobs = self._source(0)
         self._clusters = Clusters(self.settings, 1, self._jobs)
         self.observation_space = self._clusters.observer.space
         self.action_space = space_of(self._clusters.spec)
 
     def _source(self, seed: int) -> Any:
-        return jobs_of(self.settings, seed, self._family, self._workload)
+        return jobs_of(self.settings, seed, self._family, self._workload, self._scales)
+
+    @property
+    def scales(self) -> Scales:
+        """What times are measured in here, and for a policy that learns here wherever it plays."""
+        return self._jobs.scales
 
     def step(self, action: Any) -> tuple[dict, float, bool, bool, dict]:
         """Take one decision.

@@ -30,7 +30,7 @@ def play(
     """Play a policy on job sequences and return what became of the jobs of each.
 
     Args:
-        policy: see `schedrl.policy`; reads its own `representation`.
+        policy: see `schedrl.policy`; reads its own `representation`, in its own `scales` where it has some.
         settings: of the environment; its `representation` is the policy's.
         numbers: of the sequences.
         seed: of the sequences.
@@ -38,7 +38,7 @@ def play(
         workload: jobs to use instead, see `jobs_of`.
         deterministic: False samples from a policy that can.
     """
-    source = jobs_of(settings, seed, family, workload)
+    source = jobs_of(settings, seed, family, workload, getattr(policy, "scales", None))
     found: list[Schedule] = []
     for clusters, some in _played(policy, settings, source, numbers, deterministic):
         found += [

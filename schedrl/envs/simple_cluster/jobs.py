@@ -22,7 +22,6 @@ from schedrl.workload.types import Workload
 
 from .drawing import (
     Jobs,
-    Scales,
     cut,
     files_of,
     from_zero_of,
@@ -30,10 +29,11 @@ from .drawing import (
     measured,
     of_generator,
     of_trace,
+    own_scales,
     require_some,
-    scales_of,
     start_of,
 )
+from .scales import Scales, as_scales
 from .settings import SimpleClusterSettings
 
 BLOCK, BLOCK_JOBS = 256, 50_000
@@ -62,14 +62,16 @@ class Source(InTurn):
 class Streamed(Source):
     """Sequences without end, drawn by blocks."""
 
-    def __init__(self, settings: SimpleClusterSettings, seed: int, family: str) -> None:
+    def __init__(
+        self, settings: SimpleClusterSettings, seed: int, family: str, scales: Scales | None = None
+    ) -> None:
         if seed < 0:
             raise UserError(f"seed is {seed}; it must be 0 or more")
         self.servers = settings.train_servers if family == "train" else ()
         if self.servers:
             settings = settings.replace(num_servers=max(self.servers))
-        problem, scales = measured(settings, files_of(settings))
-        super().__init__(settings, problem, scales)
+        problem, own = measured(settings, files_of(settings))
+        super().__init__(settings, problem, scales or own)
         self.seed, self.family = seed, one_of("family", family, FAMILIES)
         loads = settings.train_loads if family == "train" else ()
         self.loads = loads or (settings.load,)
@@ -117,7 +119,12 @@ class Streamed(Source):
 class Given(Source):
     """Workloads that the user gave, in turn."""
 
-    def __init__(self, settings: SimpleClusterSettings, workloads: Sequence[Workload]) -> None:
+    def __init__(
+        self,
+        settings: SimpleClusterSettings,
+        workloads: Sequence[Workload],
+        scales: Scales | None = None,
+    ) -> None:
         self._workloads = list(workloads)
         self.total = len(self._workloads)
         machines = machines_of(settings)
@@ -126,7 +133,7 @@ class Given(Source):
         if len({problem.demand.shape[1] for problem in problems}) > 1:
             raise UserError("the workloads given have different resources; give them all the same")
         require_some(problems, "the workload given")
-        super().__init__(settings, problems[0], scales_of(longest, None))
+        super().__init__(settings, problems[0], scales or own_scales(settings))
         self.max_jobs = len(longest)
         self.max_instances = max(int(problem.offset[-1]) for problem in problems)
         parts = [
@@ -147,15 +154,20 @@ class Given(Source):
         return self._workloads[number]
 
 
-def jobs_of(settings: SimpleClusterSettings, seed: int, family: str, workload: Any = None) -> Source:
+def jobs_of(
+    settings: SimpleClusterSettings, seed: int, family: str, workload: Any = None, scales: Any = None
+) -> Source:
     """Choose the source: `workload` is None (or a name, which the settings have), a `Workload` or several.
 
+    `scales` are those of a policy that is to play, see `scales.as_scales`; None: of the settings' jobs.
+
     Raises:
-        UserError: none of the jobs can run on these machines, or a file can't be read.
+        UserError: none of the jobs can run on these machines, or a file can't be read; no such scales.
     """
+    found = None if scales is None else as_scales(scales)
     if workload is None or isinstance(workload, str):
-        return Streamed(settings, seed, family)
-    return Given(settings, [workload] if isinstance(workload, Workload) else workload)
+        return Streamed(settings, seed, family, found)
+    return Given(settings, [workload] if isinstance(workload, Workload) else workload, found)
 
 
 def workloads_of(

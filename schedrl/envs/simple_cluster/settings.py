@@ -216,6 +216,17 @@ class SimpleClusterSettings(HoldsWorkload):
 
         return described(self)
 
+    def scales(self) -> dict[str, Any]:
+        """Return what times are measured in while a policy learns under these settings, by name.
+
+        Raises:
+            UserError: none of the jobs can run here, or a file can't be read.
+        """
+        from .drawing import files_of, measured
+
+        largest = self.replace(num_servers=max(self.train_servers)) if self.train_servers else self
+        return measured(largest, files_of(largest))[1]._asdict()
+
     def summary(self) -> str:
         """Describe the environment in a line."""
         where = Path(self.cluster).name if self.cluster else f"{self.num_servers} servers"

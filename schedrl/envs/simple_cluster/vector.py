@@ -18,6 +18,7 @@ from .actions import space_of
 from .clusters import SUMMARY, Clusters
 from .jobs import Source, jobs_of
 from .observation import Observer
+from .scales import Scales
 from .settings import SimpleClusterSettings, chosen
 
 
@@ -37,6 +38,7 @@ class SimpleClusterVectorEnv(Numbered):
         seed: of the job sequences; `reset(seed=...)` replaces it.
         family: "train", "validation" or "test" sequences.
         workload: a generator's name; or jobs to use instead, in turn: a `Workload` or several.
+        scales: what times are measured in, see `SimpleClusterEnv`.
         copy: return fresh arrays at every step; False reuses them (faster: copy what you keep).
     """
 
@@ -57,6 +59,7 @@ class SimpleClusterVectorEnv(Numbered):
         seed: int = 0,
         family: str = "train",
         workload: Any = None,
+        scales: Any = None,
         copy: bool = True,
         **overrides: Any,
     ) -> None:
@@ -64,7 +67,7 @@ class SimpleClusterVectorEnv(Numbered):
         settings.check(num_envs >= 1, f"num_envs is {num_envs}; it must be at least 1")
         self.settings, self.num_envs = settings, num_envs
         self.representation = settings.representation
-        self._family, self._workload, self._copy = family, workload, copy
+        self._family, self._workload, self._scales, self._copy = family, workload, scales, copy
         self._jobs = self._source(seed)
         self.clusters = Clusters(settings, num_envs, self._jobs)
         self.single_observation_space = self.clusters.observer.space
@@ -76,7 +79,12 @@ class SimpleClusterVectorEnv(Numbered):
         self._observers: dict[str, Observer] = {}
 
     def _source(self, seed: int) -> Source:
-        return jobs_of(self.settings, seed, self._family, self._workload)
+        return jobs_of(self.settings, seed, self._family, self._workload, self._scales)
+
+    @property
+    def scales(self) -> Scales:
+        """What times are measured in here, and for a policy that learns here wherever it plays."""
+        return self._jobs.scales
 
     def _chosen(self, numbers: np.ndarray) -> tuple[np.ndarray, Any]:
         if numbers.shape != (self.num_envs,) or numbers.dtype.kind not in "iu":
@@ -123,6 +131,7 @@ class SimpleClusterVectorEnv(Numbered):
     def factory(self) -> Callable[..., "SimpleClusterVectorEnv"]:
         """Return what makes such an environment in another process: `factory()(num_envs=..., seed=...)`."""
         options = {"family": self._family, "workload": self._workload, "copy": self._copy}
+        options["scales"] = self._scales
         return functools.partial(SimpleClusterVectorEnv, self.settings, **options)
 
     def get_state(self) -> dict[str, np.ndarray]:

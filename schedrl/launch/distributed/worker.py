@@ -193,7 +193,7 @@ def train(plan: Plan, orders: Mapping[str, Any], tell: Teller) -> int:
             budget,
             share.launch.seed,
             plan.folder,
-            settings=plan.described,
+            settings=plan.recorded,
             resume=resume,
             overwrite=not resume,
             checkpoint_every=plan.launch.checkpoint_every,

@@ -37,13 +37,16 @@ def run(request: Request) -> int:
     _make_ready(data, say)
     data, numbers, where = _tuned(request, data, say)
     models = _loaded(request, data, say)
+    shown = tuple(fact for model in models.values() for fact in model.facts)
+    for line in shown:
+        say(line)
     try:
         request.folder.mkdir(parents=True, exist_ok=True)
         entries, small = _play_all(request, data, numbers, models, say)
         notes = [holding.note(n, numbers.get(n), where) for n in request.rules if _holds(request, n)]
         replay = Replay(tuple(entries), request.settings.seed, notes=tuple(notes), told=data.told)
         say("comparing and drawing")
-        facts = (*data.facts, f"To make this page again: {request.command}")
+        facts = (*data.facts, *shown, f"To make this page again: {request.command}")
         title = f"{Path(request.settings.trace).name} on {len(data.machines):,} machines"
         origin = report.Origin(title, facts, data.workload.time_unit)
         paths = report.write(replay, request.folder, origin, small)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from schedrl.envs.simple_cluster.scales import as_scales, settle
 from schedrl.envs.simple_cluster.settings import SimpleClusterSettings
 from schedrl.launch.replay.data import Data
 from schedrl.launch.replay.estimating import with_own_medians
@@ -43,6 +44,8 @@ class Model(NamedTuple):
     env: Any
     settings: Any
     """Of the environment."""
+    facts: tuple[str, ...]
+    """Sentences on what it is shown."""
     place: tempfile.TemporaryDirectory[str]
     """Holds the list of machines, which the environment reads at every reset; goes with this object."""
 
@@ -65,12 +68,19 @@ def load(folder: str, data: Data) -> Model:
         raise UserError(f"{folder} was trained on {run.get('env')}; a replay takes models of simple_cluster")
     settings = SimpleClusterSettings.from_dict(run["settings"]["environment"])
     place = tempfile.TemporaryDirectory()
+    assumed = settle(policy, settings)
+    scales = as_scales(policy.scales, f"scales of {Path(folder) / 'policy.npz'}")
     settings = _settings(settings, policy, data, Path(place.name))
-    env = SimpleClusterEnv(settings, workload=data.workload)
+    env = SimpleClusterEnv(settings, workload=data.workload, scales=scales)
     _check_shapes(folder, policy, env, len(data.machines))
     obs, _ = env.reset(seed=0)
     env.step(policy.predict(obs))  # compiles where that wasn't done before
-    return Model(folder, policy, env, settings, place)
+    fact = (
+        f"{folder} is shown times in the scales of its training, a job every "
+        f"{scales.gap_on(len(data.machines)):.3g} and {scales.mean_duration:.3g} long on average"
+        + (f" ({assumed})" if assumed else "")
+    )
+    return Model(folder, policy, env, settings, (fact,), place)
 
 
 def play(model: Model, data: Data) -> Played:
@@ -102,7 +112,7 @@ def _play(model: Model, until: float = math.inf) -> tuple[float, int, int]:
 
 def _on(model: Model, workload: Workload) -> Model:
     """Return the same model on the same jobs with other estimates."""
-    return model._replace(env=type(model.env)(model.settings, workload=workload))
+    return model._replace(env=type(model.env)(model.settings, workload=workload, scales=model.policy.scales))
 
 
 def _finishes(model: Model, workload: Workload, now: float) -> np.ndarray:
