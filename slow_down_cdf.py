@@ -223,11 +223,10 @@ def _check_shapes(env: str, settings: Any, policy: Any, changes: list[str], wind
     """Raise `UserError` unless the model reads and decides what the environment shows and asks."""
     asked = registry.get("environment", env)(settings.as_played(policy.representation))
     shapes = {name: space.shape for name, space in asked.observation_space.items() if name in policy.acts_on}
-    if hasattr(policy, "fit"):
-        policy.fit(shapes)
-    trained = {name: shape for name, (shape, _) in policy.acts_on.items()}
+    trained = policy.shapes_on(shapes)
+    choices = trained.pop("action_mask", None)
     if hasattr(asked.action_space, "n"):
-        shapes["actions"], trained["actions"] = (int(asked.action_space.n),), (policy.num_actions,)
+        shapes["actions"], trained["actions"] = (int(asked.action_space.n),), choices
     for name, shape in trained.items():
         if shapes.get(name) != shape:
             given = ", ".join(f"--{change}" for change in changes)

@@ -62,9 +62,9 @@ class FullShares:
         """Restart the generator behind sampled play."""
         self._policy.reseed(seed)
 
-    def predict(self, obs: Any, deterministic: bool = True) -> Any:
+    def predict(self, obs: Any, deterministic: bool = True, draws: Any = None) -> Any:
         """Return the choices with shares of 1."""
-        choice, device, shares = self._policy.predict(obs, deterministic)
+        choice, device, shares = self._policy.predict(obs, deterministic, draws)
         return choice, device, np.ones_like(shares)
 
 
@@ -105,7 +105,9 @@ def measure(folder: Path, settings: ElasticBenchmark) -> dict[str, Any]:
     for name, player in players.items():
         player.reseed(settings.eval_seed)
         greedy = policy.play == "greedy"
-        costs.append(-returns(player, options, source, numbers, greedy))
+        costs.append(
+            -returns(player, options, source, numbers, deterministic=greedy, seed=settings.eval_seed)
+        )
         player.reseed(settings.eval_seed)
         played = play(player, options, numbers, seed=settings.eval_seed, deterministic=greedy)
         excess.append(mean_of_means(played, options) - 1)

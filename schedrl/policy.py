@@ -24,7 +24,8 @@ class Policy(Protocol):
         """Return the action for one observation (an int), or the actions ``[B]`` int64 for a batch.
 
         A batch has a leading axis on every array. ``deterministic=False`` samples from the policy's own
-        generator.
+        generator. One that takes a third argument ``draws`` samples from that where it is given
+        (``schedrl.envs.draws``): then neither the batch nor what was played before changes what is drawn.
         """
         ...
 

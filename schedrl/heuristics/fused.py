@@ -49,13 +49,13 @@ def episode(spec, at, ints, reals, words, parameters, seed, env, mask):
 
 
 @Batch
-def episodes(rules, ints, reals, words, parameters, seed, masks):
-    """Play every environment to the end of its episode; masks [N, 2 S + 1] is scratch."""
-    ints, reals, words = borrowed(ints), borrowed(reals), borrowed(words)
+def episodes(rules, ints, reals, words, parameters, seed, numbers, masks):
+    """Play every environment to the end of its episode; numbers [N] name what is drawn, masks is scratch."""
+    ints, reals, words, numbers = borrowed(ints), borrowed(reals), borrowed(words), borrowed(numbers)
     masks, parameters = borrowed(masks), borrowed(parameters)
     for n in prange(ints.shape[0]):
         spec, at = kernel.opened(rules)
-        episode(spec, at, ints[n], reals[n], words[n], parameters, seed, n, masks[n])
+        episode(spec, at, ints[n], reals[n], words[n], parameters, seed, numbers[n], masks[n])
 
 
 @njit
@@ -80,7 +80,7 @@ def fuse(rule: Callable) -> tuple[Batch, Callable]:
     """Return the two loops over a rule, compiled when first called; of this folder's rules, kept on disk.
 
     Returns:
-        `episodes(*state.arrays, parameters, seed, masks)` plays every environment to its end;
+        `episodes(*state.arrays, parameters, seed, numbers, masks)` plays every environment to its end;
         `choose(views..., parameters, actions)` answers a batch of observations.
     """
     if rule is built_in:
@@ -93,9 +93,16 @@ def fuse(rule: Callable) -> tuple[Batch, Callable]:
     return loop, njit(cache=keep)(_copy(choose, names, suffix))
 
 
-def play_rule(rule: Callable, clusters: Any, parameters: np.ndarray, seed: int = 0) -> None:
-    """Play every environment of `clusters` (see `schedrl.envs.deeprm.clusters`) to the end of its episode."""
+def play_rule(
+    rule: Callable, clusters: Any, parameters: np.ndarray, seed: int = 0, numbers: np.ndarray | None = None
+) -> None:
+    """Play every environment of `clusters` (see `schedrl.envs.deeprm.clusters`) to the end of its episode.
+
+    `numbers` [N], by default 0, 1, 2, ..., name the random numbers of a rule that draws.
+    """
     spec, n = clusters.spec, clusters.state.num_envs
     masks = np.zeros((n, 2 * spec.num_slots + 1), bool)
     loop = fuse(rule)[0]
-    loop(*clusters.state.arrays, parameters, np.uint64(seed), masks, threads=clusters.settings.threads)
+    numbers = np.arange(n) if numbers is None else np.ascontiguousarray(numbers, np.int64)
+    arguments = (parameters, np.uint64(seed), numbers, masks)
+    loop(*clusters.state.arrays, *arguments, threads=clusters.settings.threads)

@@ -43,14 +43,18 @@ class Heuristic:
         """Start the policy's own random stream."""
         self._rng = np.random.default_rng(seed)
 
-    def predict(self, obs: Mapping[str, Any], deterministic: bool = True) -> Any:
-        """Return the action for one observation, or the actions [B] for a batch."""
+    def predict(self, obs: Mapping[str, Any], deterministic: bool = True, draws: Any = None) -> Any:
+        """Return the action for one observation, or the actions [B] for a batch.
+
+        Random rules draw from `draws` (`schedrl.envs.draws.Draws`) or, without, from their own generator.
+        """
         single = np.ndim(obs["duration"]) == 1
         leaves = [np.asarray(obs[name]) for name in LEAVES]
         if single:
             leaves = [leaf[None] for leaf in leaves]
         actions = np.zeros(len(leaves[0]), np.int64)
-        fuse(type(self).rule)[1](*leaves, self._rng.random(len(actions)), self.parameters(), actions)
+        random = (self._rng if draws is None else draws).random(len(actions))
+        fuse(type(self).rule)[1](*leaves, random, self.parameters(), actions)
         return int(actions[0]) if single else actions
 
     def run(self, settings: DeepRMSettings, sequences: Sequences, seed: int = 0) -> Outcome:
@@ -59,7 +63,7 @@ class Heuristic:
             self.rules_of_play(settings), sequences.count, sequences.arrival.shape[1], sequences.steps
         )
         clusters.load(clusters.everyone, clusters.everyone, sequences)
-        play_rule(type(self).rule, clusters, self.parameters(), seed)
+        play_rule(type(self).rule, clusters, self.parameters(), seed, sequences.names)
         return clusters.outcome()
 
     def rules_of_play(self, settings: DeepRMSettings) -> DeepRMSettings:

@@ -44,7 +44,6 @@ def selection_of(plan: Plan, say: Callable[[str], None]) -> Selection | None:
 def _measure(play: Play, policy: Any) -> dict[str, float]:
     means = {}
     for mode in (GREEDY, SAMPLED):
-        policy.reseed(SEED)
         means[mode] = -float(play(policy, mode).mean())
     return means
 
@@ -55,7 +54,9 @@ def _on_cluster(settings: Any, count: int) -> Play:
 
     source, numbers = jobs_of(settings, SEED, "validation"), np.arange(count)  # drawn once for all looks
     source.at(numbers)
-    return lambda policy, mode: returns(policy, settings, source, numbers, mode == GREEDY)
+    return lambda policy, mode: returns(
+        policy, settings, source, numbers, deterministic=mode == GREEDY, seed=SEED
+    )
 
 
 def _on_deeprm(settings: Any, count: int) -> Play:

@@ -246,7 +246,7 @@ class ActorCritic:
         if spec.sizes:
             logits = distributions.masked_logits(outputs[:, : spec.num_logits], obs[MASK])
             answer["logits"] = logits
-            best = [tf.argmax(part, axis=-1) for part in spec.split(logits)]
+            best = [tf.argmax(_near_largest(tf, part), axis=-1) for part in spec.split(logits)]
             if spec.plain:
                 return answer | {"action": best[0]}
         if spec.low:
@@ -282,6 +282,12 @@ class ActorCritic:
         self.low = low
         module.serve = function
         tf.saved_model.save(module, str(path), signatures={"serving_default": function})
+
+
+def _near_largest(tf: Any, logits: Any) -> Any:
+    """Return 1 where a logit is as good as the largest, else 0: as `distributions.first_largest`."""
+    largest = tf.reduce_max(logits, axis=-1, keepdims=True)
+    return tf.cast(logits >= largest - distributions.TOLERANCE, tf.int32)
 
 
 def actor_critic_for(

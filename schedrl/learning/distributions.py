@@ -11,11 +11,20 @@ from typing import Any
 
 import numpy as np
 
+from schedrl.settings import UserError
+
 LARGE_NEGATIVE = -1e9
+TOLERANCE = 1e-5
+"""Actions whose logits differ by no more are equally likely to arg-max, which takes the first of them: in
+float32 logits of one observation differ by some 2e-6 from batch size to batch size and machine to machine."""
 
 
 class NoLegalActionError(ValueError):
     """An action mask without a legal action reached a policy; an environment always offers at least one."""
+
+
+class NotANumberError(UserError):
+    """A policy was shown, or puts out, something that is no finite number."""
 
 
 def require_legal(mask: np.ndarray) -> None:
@@ -27,6 +36,21 @@ def require_legal(mask: np.ndarray) -> None:
             f"no legal action in {rows.size} of {legal.size} masks (first at row {rows[0]}): "
             "the environment must leave at least the no-op legal"
         )
+
+
+def first_largest(scores: np.ndarray) -> np.ndarray:
+    """Return the first of those within `TOLERANCE` of the largest along the last axis, int64.
+
+    Raises:
+        NotANumberError: the largest is no finite number, so that nothing can be chosen.
+    """
+    largest = scores.max(axis=-1, keepdims=True)
+    if not np.isfinite(largest).all():
+        raise NotANumberError(
+            "the policy's outputs are not finite though what it read is: its weights are of no use; take "
+            "another policy or train anew"
+        )
+    return (scores >= largest - TOLERANCE).argmax(axis=-1)
 
 
 def masked_logits(logits: Any, mask: Any) -> Any:

@@ -61,7 +61,7 @@ class GaussianPolicy(MixedPolicy):
         mean, raw = np.split(outputs, 2, axis=1)
         return mean, np.logaddexp(0.0, raw + SHIFT) + MIN_STD
 
-    def _numbers(self, outputs: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
+    def _numbers(self, outputs: np.ndarray, generator: Any) -> np.ndarray:
         """Return the numbers as drawn, which may lie outside the box; without a generator the means."""
         unit, std = self._mean_and_std(outputs)
         if generator is not None:

@@ -6,16 +6,16 @@ one, which tanh takes to -1 .. 1 and `ActionSpec.from_unit` to the box.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from schedrl.learning.action_spec import MASK, ActionSpec
-from schedrl.learning.checkpoint import check_shapes
-from schedrl.learning.distributions import LARGE_NEGATIVE, require_legal
-from schedrl.learning.numpy_policy import NumpyPolicy
+from schedrl.learning.distributions import LARGE_NEGATIVE, first_largest, require_legal
+from schedrl.learning.numpy_policy import NumpyPolicy, check
+from schedrl.learning.pair_scorer import PairScorer
 
 
 class MixedPolicy(NumpyPolicy):
@@ -31,28 +31,39 @@ class MixedPolicy(NumpyPolicy):
         super().__init__(spec, weights, statistics, seed)
         self.actions = ActionSpec.from_dict(spec["actions"])
 
-    def _forward(self, obs: Mapping[str, Any], values: bool = True) -> tuple[np.ndarray, Any]:
+    def _forward(self, obs: Mapping[str, Any], acting: bool = False) -> tuple[np.ndarray, Any]:
         """Return outputs `[B, sum(sizes) + k]`, illegal logits at LARGE_NEGATIVE, and quantiles."""
-        outputs, found = self._outputs(obs, values)
-        logits = outputs[:, : self.actions.num_logits]
-        if self.actions.sizes:
+        outputs, found = self._outputs(obs, acting)
+        actions = self._actions_on(obs)
+        logits = outputs[:, : actions.num_logits]
+        if actions.sizes:
             mask = np.asarray(obs[MASK], bool)
-            for part in self.actions.split(mask):
+            for part in actions.split(mask):
                 require_legal(part)
-            logits = np.where(mask, logits, np.float32(LARGE_NEGATIVE))
-        numbers = outputs[:, self.actions.num_logits :]
+            logits = np.where(mask, logits, outputs.dtype.type(LARGE_NEGATIVE))
+        numbers = outputs[:, actions.num_logits :]
         return np.concatenate([logits, numbers], axis=1), found
 
-    def predict(self, obs: Mapping[str, Any], deterministic: bool = True) -> Any:
-        """Return the action of one observation, or of a batch, as `step` takes it.
+    def _actions_on(self, obs: Mapping[str, Any]) -> ActionSpec:
+        """Return what an action consists of on the numbers of machines and job slots of a batch."""
+        if not isinstance(self.network, PairScorer):
+            return self.actions
+        count = self.network.choices_on(*(np.shape(obs[name])[1] for name in ("queue", "cluster")))
+        if count == self.actions.sizes[0]:
+            return self.actions
+        return replace(self.actions, sizes=(count, *self.actions.sizes[1:]))
+
+    def predict(self, obs: Mapping[str, Any], deterministic: bool = True, draws: Any = None) -> Any:
+        """Return the action of one observation, or of a batch, as `step` takes it; see the base.
 
         Deterministic: the likeliest choice of each part. Else sampled by their probabilities; continuous
         numbers are the same either way.
         """
         obs, single = self._batched(obs)
-        outputs, _ = self._forward(obs, values=False)
-        stored = self._drawn(outputs, None if deterministic else self.rng)
-        actions = self.actions.decode(self.actions.inside(stored))
+        outputs, _ = self._forward(obs, acting=True)
+        spec = self._actions_on(obs)
+        stored = self._drawn(outputs, None if deterministic else draws or self.rng, spec)
+        actions = spec.decode(spec.inside(stored))
         if not single:
             return actions
         return tuple(part[0] for part in actions) if isinstance(actions, tuple) else actions[0]
@@ -65,28 +76,33 @@ class MixedPolicy(NumpyPolicy):
         As `NumpyPolicy.sample`: the noise is a function of `(seed, step)` alone.
         """
         outputs, values = self.forward(obs)
-        stored = self._drawn(
-            outputs, np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, step]))
-        )
+        noise = np.random.Generator(np.random.Philox(key=seed, counter=[0, 0, 0, step]))
+        stored = self._drawn(outputs, noise, self.actions, lambda part: part.argmax(axis=1))
         return stored, self._log_probs(outputs, stored), values
 
     def scores(self, obs: Mapping[str, Any]) -> np.ndarray:
         """Return the logits of all discrete parts, `[A]` or `[B, A]`; -inf where illegal."""
         obs, single = self._batched(obs)
-        logits = self._forward(obs, values=False)[0][:, : self.actions.num_logits]
+        logits = self._forward(obs, acting=True)[0][:, : self._actions_on(obs).num_logits]
         logits = np.where(logits <= LARGE_NEGATIVE, -np.inf, logits)
         return logits[0] if single else logits
 
-    def _drawn(self, outputs: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
+    def _drawn(
+        self,
+        outputs: np.ndarray,
+        generator: Any,
+        spec: ActionSpec,
+        choose: Callable[[np.ndarray], np.ndarray] = first_largest,
+    ) -> np.ndarray:
         """Return actions in storage form: drawn, or without a generator the likeliest."""
-        logits, numbers = np.split(outputs, [self.actions.num_logits], axis=1)
+        logits, numbers = np.split(outputs, [spec.num_logits], axis=1)
         if generator is not None:
             noise = generator.gumbel(size=logits.shape)
             logits = np.where(logits <= LARGE_NEGATIVE, -np.inf, logits / self.temperature + noise)
-        parts = [part.argmax(axis=1) for part in self.actions.split(logits)]
-        return self.actions.store(parts, self._numbers(numbers, generator))
+        parts = [choose(part) for part in spec.split(logits)]
+        return spec.store(parts, self._numbers(numbers, generator))
 
-    def _numbers(self, outputs: np.ndarray, generator: np.random.Generator | None) -> np.ndarray:
+    def _numbers(self, outputs: np.ndarray, generator: Any) -> np.ndarray:
         """Return the continuous numbers `[B, k]` in the environment's units."""
         del generator  # a deterministic policy; who explores adds noise to it
         return self.actions.from_unit(np.tanh(outputs))
@@ -100,24 +116,19 @@ class MixedPolicy(NumpyPolicy):
             log_probs += shifted[rows] - np.log(np.exp(shifted).sum(axis=1))
         return log_probs
 
-    def _set_choices(self, count: int) -> None:
-        self.actions = replace(self.actions, sizes=(count, *self.actions.sizes[1:]))
+    def _with_mask(
+        self, wanted: dict[str, tuple[int, ...]], choices: int | None
+    ) -> dict[str, tuple[int, ...]]:
+        sizes = self.actions.sizes
+        if not sizes:
+            return wanted
+        return wanted | {MASK: (sum((sizes[0] if choices is None else choices, *sizes[1:])),)}
 
     def _batched(self, obs: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bool]:
-        if self.network.extra:
-            some = np.ndim(obs["queue"]) - 2
-            self.fit({name: np.shape(obs[name])[some:] for name in self.acts_on})
-        shapes = {name: shape for name, (shape, _) in self.acts_on.items()}
-        if self.actions.sizes:
-            shapes[MASK] = (self.actions.num_logits,)
-        arrays = {name: np.asarray(obs[name]) for name in shapes}
-        first = next(iter(shapes))
-        single = arrays[first].ndim == len(shapes[first])
+        arrays = {name: np.asarray(obs[name]) for name in self.shapes_on({})}
+        first = next(iter(self.acts_on))
+        single = arrays[first].ndim == len(self.acts_on[first][0])
         if single:
             arrays = {name: leaf[None] for name, leaf in arrays.items()}
-        check_shapes(
-            {name: list(leaf.shape[1:]) for name, leaf in arrays.items()},
-            {name: list(shape) for name, shape in shapes.items()},
-            "the observation",
-        )
+        check(arrays, self.shapes_on({name: leaf.shape[1:] for name, leaf in arrays.items()}))
         return arrays, single

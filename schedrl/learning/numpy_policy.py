@@ -13,7 +13,7 @@ import numpy as np
 
 from schedrl.learning import networks
 from schedrl.learning.checkpoint import check_shapes, load_arrays
-from schedrl.learning.distributions import LARGE_NEGATIVE, require_legal
+from schedrl.learning.distributions import LARGE_NEGATIVE, NotANumberError, first_largest, require_legal
 from schedrl.learning.normaliser import Normaliser, normalise
 from schedrl.learning.run_folder import SCALES, read_description
 from schedrl.learning.selection import GREEDY
@@ -24,6 +24,11 @@ MASK = "action_mask"
 
 class NumpyPolicy:
     """Implements `schedrl.policy.Policy` with frozen weights and frozen observation statistics.
+
+    `predict` and `scores` change nothing but the generator that `predict` may draw from, so several threads
+    may ask one policy. They compute in float64: then the batch that an observation stands in changes nothing
+    that could be seen (in float32 it changes logits by some 2e-6). `forward` and `sample`, which training
+    acts by, compute in float32.
 
     Attributes:
         temperature: logits are divided by it when sampling; below 1 is closer to greedy.
@@ -63,6 +68,7 @@ class NumpyPolicy:
             "the policy file",
         )
         self._weights = networks.unpack(networks.NUMPY, weights, expected)
+        self._double: dict[str, np.ndarray] | None = None
         normaliser = Normaliser({name: shapes[name] for name in spec["normalised"]})
         normaliser.load_state(statistics)
         self._scale = normaliser.scale()
@@ -91,25 +97,27 @@ class NumpyPolicy:
         policy.scales = header.get("scales")
         return policy
 
-    def fit(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Act on the numbers of machines and job slots of these leaves from now on, where the network can.
+    def shapes_on(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+        """Return what a decision must be given, name -> shape, where leaves of these shapes are shown.
 
-        A network whose weights are shared over both doesn't mind (`pair_scorer`); what each machine and each
-        job shows must be as in training. Other networks stay as they are, and refuse on use.
+        As in training, but for the numbers of machines and job slots where the network can do with others:
+        one whose weights are shared over both doesn't mind (`pair_scorer`). What each machine and each job
+        shows must be as in training.
         """
-        if not isinstance(self.network, networks.PairScorer):
-            return
-        for name in ("queue", "cluster", "pairs"):
-            trained, dtype = self.leaves.get(name, ((), ""))
-            asked = tuple(shapes.get(name, ()))
-            if len(asked) == len(trained) and asked[-1:] == trained[-1:] and asked:
-                self.leaves[name] = (asked, dtype)
-        self._set_choices(
-            self.network.choices_on(*(self.leaves[name][0][0] for name in ("queue", "cluster")))
-        )
+        wanted = {name: shape for name, (shape, _) in self.acts_on.items()}
+        if isinstance(self.network, networks.PairScorer):
+            for name in ("queue", "cluster", "pairs"):
+                trained, asked = wanted.get(name, ()), tuple(shapes.get(name, ()))
+                if len(asked) == len(trained) and asked[-1:] == trained[-1:] and asked:
+                    wanted[name] = asked
+            return self._with_mask(wanted, self.network.choices_on(wanted["queue"][0], wanted["cluster"][0]))
+        return self._with_mask(wanted, None)
 
-    def _set_choices(self, count: int) -> None:
-        self.num_actions = count
+    def _with_mask(
+        self, wanted: dict[str, tuple[int, ...]], choices: int | None
+    ) -> dict[str, tuple[int, ...]]:
+        """Add the mask's shape, given the length of the first discrete part; None: as in training."""
+        return wanted | {MASK: (self.num_actions if choices is None else choices,)}
 
     def reseed(self, seed: int) -> None:
         """Restart the generator that `predict(deterministic=False)` draws from."""
@@ -127,16 +135,20 @@ class NumpyPolicy:
         """
         return np.sort(self._forward(obs)[1], axis=-1)
 
-    def _forward(self, obs: Mapping[str, Any], values: bool = True) -> tuple[np.ndarray, Any]:
-        """Return logits and quantiles `[B, V]`, which to act needs not: None unless wanted."""
+    def _forward(self, obs: Mapping[str, Any], acting: bool = False) -> tuple[np.ndarray, Any]:
+        """Return logits and quantiles `[B, V]`, which to act needs not: then None, and logits in float64."""
         mask = np.asarray(obs[MASK], bool)
         require_legal(mask)
-        logits, found = self._outputs(obs, values)
-        return np.where(mask, logits, np.float32(LARGE_NEGATIVE)), found
+        logits, found = self._outputs(obs, acting)
+        return np.where(mask, logits, logits.dtype.type(LARGE_NEGATIVE)), found
 
-    def _outputs(self, obs: Mapping[str, Any], values: bool) -> tuple[np.ndarray, Any]:
-        """Return what the network puts out, the mask not yet applied."""
-        leaves = {}
+    def _outputs(self, obs: Mapping[str, Any], acting: bool) -> tuple[np.ndarray, Any]:
+        """Return what the network puts out, the mask not yet applied.
+
+        Raises:
+            NotANumberError: a leaf that is acted on holds something that is no finite number.
+        """
+        leaves, values = {}, not acting
         if values and (missing := [name for name in self.network.private if name not in obs]):
             raise UserError(
                 f"the critic reads {', '.join(missing)}, which only a simulator shows (privileged); to act "
@@ -144,21 +156,43 @@ class NumpyPolicy:
             )
         for name, (_, dtype) in (self.leaves if values else self.acts_on).items():
             leaf = np.asarray(obs[name], np.float32)
+            if acting:
+                _require_finite(name, leaf)
             if name in self._scale:
                 leaf = normalise(leaf, *self._scale[name])
             leaves[name] = leaf / np.float32(255.0) if dtype == "uint8" else leaf
         if self.network.extra:
             leaves |= self.network.seen(networks.NUMPY, obs) | {"legal": np.asarray(obs[MASK], bool)}
-        return self.network.forward(networks.NUMPY, self._weights, leaves, values=values)
+        weights = self._weights
+        if acting:
+            weights = self._in_double()
+            numbers = {name: leaf for name, leaf in leaves.items() if leaf.dtype == np.float32}
+            leaves |= {name: leaf.astype(np.float64) for name, leaf in numbers.items()}
+        return self.network.forward(networks.NUMPY, weights, leaves, values=values)
 
-    def predict(self, obs: Mapping[str, Any], deterministic: bool = True) -> Any:
-        """Return the action of one observation (int) or the actions of a batch `[B]` int64."""
+    def _in_double(self) -> dict[str, np.ndarray]:
+        if self._double is None:  # two threads may both make it: the same
+            self._double = {name: weight.astype(np.float64) for name, weight in self._weights.items()}
+        return self._double
+
+    def predict(self, obs: Mapping[str, Any], deterministic: bool = True, draws: Any = None) -> Any:
+        """Return the action of one observation (int) or the actions of a batch `[B]` int64.
+
+        Args:
+            obs: one observation or a batch.
+            deterministic: the likeliest action, the first of those within `distributions.TOLERANCE`.
+            draws: where else the action is drawn from, as `schedrl.envs.draws.Draws`; None: the policy's own
+                generator.
+
+        Raises:
+            NotANumberError: a leaf of the observation holds something that is no finite number.
+        """
         obs, single = self._batched(obs)
-        logits, _ = self._forward(obs, values=False)
+        logits, _ = self._forward(obs, acting=True)
         if not deterministic:
-            noise = self.rng.gumbel(size=logits.shape)
+            noise = (self.rng if draws is None else draws).gumbel(size=logits.shape)
             logits = np.where(obs[MASK], logits / self.temperature + noise, -np.inf)
-        actions = logits.argmax(axis=-1)
+        actions = first_largest(logits)
         return int(actions[0]) if single else actions
 
     def sample(
@@ -185,21 +219,39 @@ class NumpyPolicy:
     def scores(self, obs: Mapping[str, Any]) -> np.ndarray:
         """Return the logits, `[A]` or `[B, A]`; -inf where illegal."""
         obs, single = self._batched(obs)
-        logits = np.where(obs[MASK], self._forward(obs, values=False)[0], -np.inf)
+        logits = np.where(obs[MASK], self._forward(obs, acting=True)[0], -np.inf)
         return logits[0] if single else logits
 
     def _batched(self, obs: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], bool]:
         obs = {name: np.asarray(obs[name]) for name in (*self.acts_on, MASK)}
         single = obs[MASK].ndim == 1
         batched = {name: leaf[None] for name, leaf in obs.items()} if single else obs
-        self.fit({name: leaf.shape[1:] for name, leaf in batched.items()})
-        expected = {name: list(shape) for name, (shape, _) in self.acts_on.items()} | {
-            MASK: [self.num_actions]
-        }
-        check_shapes(
-            {name: list(leaf.shape[1:]) for name, leaf in batched.items()}, expected, "the observation"
-        )
+        check(batched, self.shapes_on({name: leaf.shape[1:] for name, leaf in batched.items()}))
         return batched, single
+
+
+def check(batch: Mapping[str, np.ndarray], wanted: Mapping[str, tuple[int, ...]]) -> None:
+    """Refuse a batch whose leaves have other shapes than is wanted."""
+    check_shapes(
+        {name: list(leaf.shape[1:]) for name, leaf in batch.items()},
+        {name: list(shape) for name, shape in wanted.items()},
+        "the observation",
+    )
+
+
+def _require_finite(name: str, leaf: np.ndarray) -> None:
+    """Refuse a leaf `[B, ...]` with NaN or infinity in it: arg-max would take the first action.
+
+    Raises:
+        NotANumberError: it names the leaf and the place.
+    """
+    if np.isfinite(leaf).all():
+        return
+    place = np.argwhere(~np.isfinite(leaf))[0]
+    raise NotANumberError(
+        f"the observation's leaf {name} holds {leaf[tuple(place)]} at {place[1:].tolist()} (row {place[0]} "
+        f"of {len(leaf)}): the policy can't decide on it; mend what observes"
+    )
 
 
 def make_policy(

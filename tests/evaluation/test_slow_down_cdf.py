@@ -21,7 +21,9 @@ class Model(FirstLegal):
     """Reads a queue of ten slots and may act on each."""
 
     acts_on = {"queue": ((10, 8), "float32")}  # noqa: RUF012
-    num_actions = 11
+
+    def shapes_on(self, shapes):
+        return {"queue": (10, 8), "action_mask": (11,)}
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from schedrl.envs.draws import asking
 from schedrl.sim.deeprm.outcome import Outcome
 from schedrl.sim.deeprm.sequences import Sequences
 
@@ -24,8 +25,8 @@ def play(
     """Run one episode per sequence; nothing is learned and no global random state is touched.
 
     Args:
-        policy: see `schedrl.policy`; observes by its own `representation`. A policy with `reseed(seed)`
-            samples from that seed.
+        policy: see `schedrl.policy`; observes by its own `representation`. One that takes `draws` samples by
+            the number of the sequence and of the decision, so that what is played beside changes nothing.
         settings: physics, mask and idle limit.
         sequences: X job sequences, one episode each.
         deterministic: greedy, or sampled from the policy.
@@ -39,12 +40,12 @@ def play(
     count = sequences.count
     clusters = Clusters(settings, count, sequences.arrival.shape[1], sequences.steps)
     clusters.load(clusters.everyone, clusters.everyone, sequences)
-    if hasattr(policy, "reseed"):
-        policy.reseed(seed)
+    ask, names, decision = asking(policy, deterministic, seed), sequences.names, 0
     actions = np.full(count, settings.num_job_slots)
     active = np.flatnonzero(clusters.ended == 0)
     while active.size:
-        actions[active] = policy.predict(clusters.observe(active), deterministic=deterministic)
+        actions[active] = ask(clusters.observe(active), names[active], decision)
+        decision += 1
         clusters.step(actions)
         if on_step:
             on_step(clusters)

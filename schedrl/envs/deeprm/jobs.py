@@ -97,7 +97,8 @@ def sequences_of(settings: ClusterJobs, num_sequences: int, seed: int = 0, famil
     """Return the first `num_sequences` job sequences of a family."""
     if not settings.placed:
         return from_steps(*SequenceStream(settings, seed, family).take(0, num_sequences))
-    return narrowed(jobs_of(settings, seed, family).at(np.arange(num_sequences)))
+    found = jobs_of(settings, seed, family).at(np.arange(num_sequences))
+    return narrowed(found._replace(numbers=None))  # drawn by blocks, each numbered from 0
 
 
 def described(settings: ClusterJobs) -> list[str]:

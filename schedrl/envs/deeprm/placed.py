@@ -67,7 +67,8 @@ class PlacedJobs(InTurn):
         demand = np.empty((*shape, self.jobs.num_resources), np.int32)
         for block in found:
             here = blocks == block
-            arrival[here], duration[here], demand[here], _ = self._drawn(block).rows(rows[here])
+            some = self._drawn(block).rows(rows[here])
+            arrival[here], duration[here], demand[here] = some[:3]
         return Sequences(arrival, duration, demand, self.steps)
 
     @abstractmethod

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from schedrl.envs.draws import Ask, asking
 from schedrl.sim.cluster.schedule import Schedule
 from schedrl.sim.cluster_decisions.spec import ELASTIC
 
@@ -33,14 +34,16 @@ def play(
         policy: see `schedrl.policy`; reads its own `representation`, in its own `scales` where it has some.
         settings: of the environment; its `representation` is the policy's.
         numbers: of the sequences.
-        seed: of the sequences.
+        seed: of the sequences, and of what is sampled: the number of a sequence and of a decision name what
+            is drawn, so that neither `numbers` nor TOGETHER changes it.
         family: "train", "validation" or "test".
         workload: jobs to use instead, see `jobs_of`.
         deterministic: False samples from a policy that can.
     """
     source = jobs_of(settings, seed, family, workload, getattr(policy, "scales", None))
     found: list[Schedule] = []
-    for clusters, some in _played(policy, settings, source, numbers, deterministic):
+    ask = asking(policy, deterministic, seed)
+    for clusters, some in _played(policy, ask, settings, source, numbers):
         found += [
             job_table.schedule(clusters, row, source.workload(int(number)), source.machines)
             for row, number in enumerate(some)
@@ -49,20 +52,26 @@ def play(
 
 
 def returns(
-    policy: Any, settings: SimpleClusterSettings, source: Source, numbers: np.ndarray, deterministic: bool
+    policy: Any,
+    settings: SimpleClusterSettings,
+    source: Source,
+    numbers: np.ndarray,
+    *,
+    deterministic: bool,
+    seed: int = 0,
 ) -> np.ndarray:
     """Play a policy as `play` does, on the sequences of a source; return the sum of rewards of each."""
     column = SUMMARY.index("r")
-    played = _played(policy, settings, source, numbers, deterministic)
+    played = _played(policy, asking(policy, deterministic, seed), settings, source, numbers)
     return np.concatenate([clusters.summary(clusters.everyone)[:, column] for clusters, _ in played])
 
 
 def _played(
     policy: Any,
+    ask: Ask,
     settings: SimpleClusterSettings,
     source: Source,
     numbers: Sequence[int] | np.ndarray,
-    deterministic: bool,
 ) -> Iterator[tuple[Clusters, np.ndarray]]:
     """Yield clusters at the end of their episodes, up to TOGETHER at a time, and their sequences' numbers."""
     settings, numbers = settings.as_played(policy.representation), np.asarray(numbers)
@@ -70,16 +79,17 @@ def _played(
         some = numbers[first : first + TOGETHER]
         clusters = Clusters(settings, len(some), source)
         clusters.load(clusters.everyone, some, source.at(some))
-        _to_the_end(clusters, policy, deterministic)
+        _to_the_end(clusters, ask, some)
         yield clusters, some
 
 
-def _to_the_end(clusters: Clusters, policy: Any, deterministic: bool) -> None:
+def _to_the_end(clusters: Clusters, ask: Ask, numbers: np.ndarray) -> None:
     """Ask the policy where an episode goes on; the others get the wait, which nobody reads."""
-    going = clusters.everyone
+    going, decision = clusters.everyone, 0
     elastic = clusters.spec.action == ELASTIC
     while going.size:
-        chosen = policy.predict(clusters.observe(going), deterministic)
+        chosen = ask(clusters.observe(going), numbers[going], decision)
+        decision += 1
         parts = chosen if elastic else (chosen,)
         wide = []
         for part in map(np.asarray, parts):

@@ -183,8 +183,6 @@ def conclusion(replay: Replay, label: str) -> str:
 def _play(policy: Any, settings: Any, count: int, seed: int, family: str, mode: str) -> list[Schedule]:
     from schedrl.envs.simple_cluster.episodes import play
 
-    if hasattr(policy, "reseed"):
-        policy.reseed(seed)
     greedy = mode == "greedy"
     return play(policy, settings, np.arange(count), seed=seed, family=family, deterministic=greedy)
 

@@ -117,7 +117,7 @@ def machine() -> dict[str, str]:
 def fingerprint(sequences: Any) -> str:
     """Return a hash of job sequences: equal hashes, equal jobs."""
     digest = hashlib.sha256()
-    for part in sequences:
+    for part in sequences[:4]:
         digest.update(np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()[:16]
 

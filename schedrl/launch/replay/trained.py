@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from schedrl.envs.draws import asking
 from schedrl.envs.simple_cluster.scales import as_scales, settle
 from schedrl.envs.simple_cluster.settings import SimpleClusterSettings
 from schedrl.launch.replay.data import Data
@@ -97,12 +98,12 @@ def play(model: Model, data: Data) -> Played:
 def _play(model: Model, until: float = math.inf) -> tuple[float, int, int]:
     """Play up to a moment; return the seconds in the policy, the decisions, and how many were illegal."""
     policy, env = model.policy, model.env
-    policy.reseed(0)
+    ask, alone = asking(policy, policy.play == GREEDY, 0), np.zeros(1, np.int64)
     obs, _ = env.reset(seed=0)
     thinking, decisions, invalid, over = 0.0, 0, 0, False
     while not over:
         before = time.perf_counter()
-        action = policy.predict(obs, policy.play == GREEDY)
+        action = ask(obs, alone, decisions)
         thinking += time.perf_counter() - before
         obs, _, terminated, truncated, info = env.step(action)
         decisions, invalid = decisions + 1, info["illegal_actions"]
@@ -136,9 +137,9 @@ def _settings(settings: SimpleClusterSettings, policy: Any, data: Data, output: 
 
 
 def _check_shapes(folder: str, policy: Any, env: Any, machines: int) -> None:
-    policy.fit({name: space.shape for name, space in env.observation_space.items()})
-    for name, (shape, _) in policy.acts_on.items():
-        asked = env.observation_space[name].shape
+    shown = {name: space.shape for name, space in env.observation_space.items()}
+    for name, shape in policy.shapes_on(shown).items():
+        asked = shown[name]
         if tuple(shape) != asked:
             raise UserError(
                 f"{folder} was trained with {name} {list(shape)}, this cluster of {machines} machines shows "

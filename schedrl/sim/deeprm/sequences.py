@@ -25,15 +25,22 @@ class Sequences(NamedTuple):
     duration: np.ndarray  # [X, J] int32 steps
     demand: np.ndarray  # [X, J, R] int32 units
     steps: int  # arrivals are over from this step on
+    numbers: np.ndarray | None = None  # [X] by which sampled play names them; None: 0, 1, 2, ...
 
     @property
     def count(self) -> int:  # type: ignore[override]  # hides the tuple's own, which nobody wants here
         """Number of sequences X."""
         return self.arrival.shape[0]
 
+    @property
+    def names(self) -> np.ndarray:
+        """Return [X] the numbers of the sequences, which they keep in `rows`."""
+        return np.arange(self.count) if self.numbers is None else self.numbers
+
     def rows(self, index: np.ndarray | slice) -> Sequences:
         """Take some of the sequences."""
-        return Sequences(self.arrival[index], self.duration[index], self.demand[index], self.steps)
+        columns = self.arrival[index], self.duration[index], self.demand[index]
+        return Sequences(*columns, self.steps, self.names[index])
 
 
 def from_steps(durations: np.ndarray, demands: np.ndarray) -> Sequences:
@@ -118,6 +125,7 @@ def padded(sequences: Sequences, num_jobs: int) -> Sequences:
         np.pad(sequences.duration, ((0, 0), (0, extra))),
         np.pad(sequences.demand, ((0, 0), (0, extra), (0, 0))),
         sequences.steps,
+        sequences.numbers,
     )
 
 
@@ -125,7 +133,7 @@ def narrowed(sequences: Sequences) -> Sequences:
     """Take off the columns at the end in which no job ever comes."""
     used = max(1, int((sequences.arrival != NEVER).sum(axis=1).max(initial=0)))
     arrival, duration, demand = (np.ascontiguousarray(column[:, :used]) for column in sequences[:3])
-    return Sequences(arrival, duration, demand, sequences.steps)
+    return Sequences(arrival, duration, demand, sequences.steps, sequences.numbers)
 
 
 def _whole(name: str, values: np.ndarray) -> np.ndarray:
