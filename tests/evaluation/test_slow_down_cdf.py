@@ -21,6 +21,7 @@ class Model(FirstLegal):
     """Reads a queue of ten slots and may act on each."""
 
     acts_on = {"queue": ((10, 8), "float32")}  # noqa: RUF012
+    scales = None
 
     def shapes_on(self, shapes):
         return {"queue": (10, 8), "action_mask": (11,)}
