@@ -10,6 +10,7 @@ import numpy as np
 from schedrl.settings import UserError, one_of
 from schedrl.sim.cluster import devices, orders, placements
 from schedrl.sim.cluster.devices import ONE
+from schedrl.sim.cluster.placements import TIE
 from schedrl.sim.cluster.rule import parse
 from schedrl.sim.jit import leaf, njit
 
@@ -20,7 +21,8 @@ DISCIPLINES = ("strict", "skip")
 ESTIMATE, ARRIVAL, PRIORITY, INSTANCES, DEADLINE, DEMAND = range(6)
 """Columns of the observation's `jobs`; from the last on, one for each resource."""
 
-_order_score, _placement_score, _device_fits = orders.score, placements.score, devices.fits
+_order_score, _placement_score = orders.score, placements.score
+_device_fits, _device_room = devices.fits, devices.room
 
 
 class ClusterPolicy:
@@ -28,7 +30,8 @@ class ClusterPolicy:
 
     In `job_machine` it chooses among the visible jobs by its order, and lets later ones pass if it says
     `skip`. In `machine` and `elastic` the environment's `queue_order` chooses the job, not the rule.
-    Elastic jobs get all that they ask for. `fgd` takes the visible jobs as typical.
+    Elastic jobs get all that they ask for, unless they have to start with less. `fgd` takes the visible jobs
+    as typical, `simulate` those of the whole workload.
 
     Args:
         rule: order + placement + discipline; `strict` or `skip`, the others plan ahead: run them with
@@ -134,16 +137,33 @@ def _ranked(order, now, aging_time, jobs, demand):
 
 
 @leaf
-def _machine(placement, k, legal, free, capacity, share, demand, typical, g):
-    """Return the machine for job k among the legal ones on which it fits, -1 if there is none."""
-    largest = np.empty(len(capacity), np.int64)
-    for r in range(len(capacity)):
-        largest[r] = max(capacity[r].max(), 1)
+def _whole(free, share, demand, k, instances, g):
+    """Tell whether so many instances of job k fit at once, with all that they ask for."""
+    left = instances
+    for m in range(free.shape[1]):
+        if fits(free, share, demand, k, m, g):
+            times = left
+            for r in range(free.shape[0]):
+                if demand[k, r] > 0:
+                    there = _device_room(share, m, demand[k, r]) if r == g else free[r, m] // demand[k, r]
+                    times = min(times, there)
+            left -= times
+        if left <= 0:
+            return True
+    return False
+
+
+@leaf
+def _machine(placement, k, legal, asked, free, capacity, share, demand, largest, typical, g):
+    """Return the machine for job k among the legal ones, -1 if there is none.
+
+    `asked` says to take those alone on which an instance fits with all that it asks for.
+    """
     found, lowest = -1, np.inf
     for m in range(free.shape[1]):
-        if legal[m] and fits(free, share, demand, k, m, g):
+        if legal[m] and (not asked or fits(free, share, demand, k, m, g)):
             value = _placement_score(placement, m, k, free, capacity, share, demand, largest, typical, -1, g)
-            if value < lowest:
+            if value < lowest - TIE:
                 found, lowest = m, value
     return found
 
@@ -154,19 +174,30 @@ def choose(
 ):
     """Answer a batch of observations [B]; amounts in micro-units, machines last."""
     machines = free.shape[2]
+    largest = np.empty(free.shape[1], np.int64)
     for b in range(len(actions)):
-        actions[b] = mask.shape[1] - 1
+        wait = mask.shape[1] - 1
+        actions[b], g = wait, int(scalars[b, 2])
+        for r in range(len(largest)):
+            largest[r] = max(capacity[b, r].max(), 1)
         ranked = _ranked(order, scalars[b, 0], aging_time, jobs[b], demand[b])
         typical = np.full((len(ranked), free.shape[1] + 1), 1.0 / max(len(ranked), 1))
         typical[:, :-1] = demand[b, : len(ranked)]
-        for k in ranked:
-            if not any_job and k > 0:
+        # A second time where waiting is not legal: a gang half placed, or a job that has waited too long.
+        for asked in (True, False):
+            if actions[b] < wait or (mask[b, wait] and not asked):
                 continue
-            legal = mask[b, k * machines : (k + 1) * machines]
-            m = _machine(
-                placement, k, legal, free[b], capacity[b], share[b], demand[b], typical, int(scalars[b, 2])
-            )
-            if m >= 0:
-                actions[b] = k * machines + m
-            if m >= 0 or strict:
-                break
+            for k in ranked:
+                if not any_job and k > 0:
+                    continue
+                legal = mask[b, k * machines : (k + 1) * machines]
+                m = -1
+                if not asked or _whole(free[b], share[b], demand[b], k, jobs[b, k, INSTANCES], g):
+                    m = _machine(
+                        placement, k, legal, asked, free[b], capacity[b], share[b], demand[b], largest,
+                        typical, g,
+                    )  # fmt: skip
+                if m >= 0:
+                    actions[b] = k * machines + m
+                if m >= 0 or (strict and asked):
+                    break

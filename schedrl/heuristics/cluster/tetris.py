@@ -15,6 +15,7 @@ import numpy as np
 
 from schedrl.settings import UserError
 from schedrl.sim.cluster import placements
+from schedrl.sim.cluster.placements import TIE
 from schedrl.sim.jit import njit
 
 from .policies import DEMAND, ESTIMATE, INSTANCES, fits, leaves_of, micro
@@ -56,7 +57,8 @@ class TetrisPolicy:
             aligned,
         )
         value = self._value(aligned, _work(jobs, leaves["capacity"])).reshape(len(jobs), -1)
-        actions = np.where(np.isfinite(value).any(axis=1), value.argmax(axis=1), mask.shape[1] - 1)
+        first = (value >= value.max(axis=1, keepdims=True) - TIE).argmax(axis=1)  # of equal ones
+        actions = np.where(np.isfinite(value).any(axis=1), first, mask.shape[1] - 1)
         return int(actions[0]) if single else actions
 
     def _value(self, aligned: np.ndarray, work: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ of the pass as a stamp.
 from schedrl.sim.jit import leaf, part
 
 from . import orders, plan
-from .kernel import HELD, STARTED, best, try_start
+from .kernel import HELD, STARTED, best, sort_changed, try_start
 from .rule import CONSERVATIVE, EASY, HOLD, SKIP
 from .schedule import WAITING
 from .state import (
@@ -136,6 +136,7 @@ def next_job(c, stamp, only_fitting):
 def one_pass(c):
     """Start the best of the visible jobs that may start, again and again."""
     stamp, waits, discipline = c.n[DECISIONS] + 2, 0, c.n[DISCIPLINE]
+    sort_changed(c)
     gather(c)
     while True:
         job = next_job(c, stamp, discipline <= SKIP or (discipline != CONSERVATIVE and c.n[NUM_RESERVED] > 0))

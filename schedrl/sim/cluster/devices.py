@@ -2,7 +2,8 @@
 
 `share` [M, D] holds micro-units, 0 for a device that a machine doesn't have. An amount of at most one device
 must lie on a single one: the fullest on which it fits, the lowest index among equals. A larger amount is
-whole and takes that many devices of which nothing is used. Which devices is a set of bits.
+whole and takes that many devices of which nothing is used. Devices on which a reservation would suffer do not
+count. Which devices is a set of bits.
 """
 
 from schedrl.sim.jit import leaf
@@ -54,6 +55,23 @@ def pick(share, m, amount):
                 best = d
         chosen = 1 << best
     return chosen
+
+
+@leaf
+def pick_beside(share, m, amount, spare, row):
+    """Return what `pick` does of the devices with room in row `row` of `spare` too; -1: too few."""
+    chosen, left = 0, amount
+    if amount > ONE:
+        for d in range(share.shape[1]):
+            if left > 0 and share[m, d] == ONE and spare[row, d] == ONE:
+                chosen |= 1 << d
+                left -= ONE
+        return chosen if left <= 0 else -1
+    best = -1
+    for d in range(share.shape[1]):
+        if min(share[m, d], spare[row, d]) >= amount and (best < 0 or share[m, d] < share[m, best]):
+            best = d
+    return (1 << best if best >= 0 else -1) if amount > 0 else 0
 
 
 @leaf

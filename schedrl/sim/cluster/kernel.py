@@ -10,7 +10,7 @@ import numpy as np
 from schedrl.sim.jit import leaf, part
 
 from . import devices, heap, placements, plan
-from .placements import FIRST_FIT
+from .placements import FIRST_FIT, TIE
 from .rule import HOLD, MOST_KEPT
 from .schedule import RUNNING
 from .state import (
@@ -43,7 +43,7 @@ from .state import (
     USER,
 )  # fmt: skip
 
-_allowed = plan.allowed
+_allowed, _devices_beside = plan.allowed, plan.devices_beside
 NO, HELD, STARTED = range(3)
 """What became of an attempt to start a job."""
 _device_fits, _device_room, _pick, _change_devices = devices.fits, devices.room, devices.pick, devices.change
@@ -99,18 +99,17 @@ def best(c, job, known_unfit):
     """Return the machine for one instance of the job by the placement, -1 if it fits on none.
 
     A job that is known not to have fitted in the last pass can fit only where something was given back since.
+    Machines are looked at by index, see `placements`.
     """
     found, lowest, need = -1, np.inf, c.demand[job, 0]
     for k in range(c.n[NUM_CHANGED] if known_unfit else c.free.shape[1]):
         m = c.machines[k, CHANGED] if known_unfit else k
         if c.free[0, m] < need or not fits(c, job, m) or not _allowed(c, job, m):
             continue
-        value = 0.0
-        if c.n[PLACEMENT] != FIRST_FIT:
-            value = score(c, job, m)
-        elif not known_unfit:
+        if c.n[PLACEMENT] == FIRST_FIT:
             return m
-        if value < lowest or (value == lowest and m < found):
+        value = score(c, job, m)
+        if value < lowest - TIE:
             found, lowest = m, value
     return found
 
@@ -128,10 +127,16 @@ def _change(c, job, i, sign):
 
 
 @leaf
-def put(c, job, i, m):
-    """Place instance i of the job on machine m."""
+def fullest(c, job, m):
+    """Return the devices of machine m that an instance of the job is to take where nothing is reserved."""
+    return _pick(c.share, m, c.demand[job, c.n[DEVICE]]) if c.n[DEVICE] >= 0 else 0
+
+
+@leaf
+def put(c, job, i, m, chosen):
+    """Place instance i of the job on the chosen devices of machine m."""
     c.instances[i, MACHINE] = m
-    c.instances[i, CHOSEN] = _pick(c.share, m, c.demand[job, c.n[DEVICE]]) if c.n[DEVICE] >= 0 else 0
+    c.instances[i, CHOSEN] = chosen
     c.instances[i, BEFORE] = -1
     c.instances[i, BEHIND] = c.machines[m, HEAD]
     if c.machines[m, HEAD] >= 0:
@@ -152,8 +157,15 @@ def mark_changed(c, m):
 
 
 @leaf
-def lift(c, job, i):
-    """Take instance i of the job off its machine."""
+def sort_changed(c):
+    """Bring the machines where something was given back in order, for `best`."""
+    if c.n[NUM_CHANGED] > 1:
+        c.machines[: c.n[NUM_CHANGED], CHANGED].sort()
+
+
+@leaf
+def take_back(c, job, i):
+    """Take instance i of the job off its machine as if it had never been there."""
     m, before, behind = c.instances[i, MACHINE], c.instances[i, BEFORE], c.instances[i, BEHIND]
     if before >= 0:
         c.instances[before, BEHIND] = behind
@@ -162,7 +174,13 @@ def lift(c, job, i):
     if behind >= 0:
         c.instances[behind, BEFORE] = before
     _change(c, job, i, 1)
-    mark_changed(c, m)
+
+
+@leaf
+def lift(c, job, i):
+    """Take instance i of the job off its machine, where others may find room now."""
+    take_back(c, job, i)
+    mark_changed(c, c.instances[i, MACHINE])
 
 
 @leaf
@@ -213,11 +231,11 @@ def try_start(c, job, known_unfit):
             m = best(c, job, known_unfit)
         if m < 0:  # one by one, reservations do not let all of them in
             for placed in range(first, i):
-                lift(c, job, placed)
+                take_back(c, job, placed)
                 c.instances[placed, MACHINE], c.instances[placed, CHOSEN] = -1, 0
             c.n[LAST] = last
             c.times[job, START] = np.nan
             return NO
-        put(c, job, i, m)
+        put(c, job, i, m, _devices_beside(c, job, m))
     begin(c, job)
     return STARTED

@@ -1,8 +1,9 @@
 """Placements: the value of each machine for one instance of a job, of which the lowest is taken.
 
-Asked only of machines on which the instance fits now; ties go to the lowest index. For resource k: f = free,
-d = demand, C = the machine's capacity, X = the largest capacity of any machine. They live here, not with the
-other heuristics, because they are compiled into the simulator's loop.
+Asked only of machines on which the instance fits now. Ties go to the lowest index: machines are gone through
+in that order, and one is better only if its value is lower by more than `TIE`, so that the rounding of reals
+decides nothing. For resource k: f = free, d = demand, C = the machine's capacity, X = the largest capacity of
+any machine. They live here, not with the other heuristics, because they are compiled into the simulator.
 
 * `first_fit`: the lowest index. `next_fit`: the first from the machine after the last placement's, around.
 * `best_fit` sum_k w_k (f_k - d_k) / X_k, and `worst_fit` the most of it. As in the simulator of OpenB
@@ -22,7 +23,7 @@ other heuristics, because they are compiled into the simulator's loop.
   a machine whose devices are all free: 33 - their number, or that number. 0 for a job without devices.
 * `fgd`, fragmentation gradient descent: least growth of the machine's fragmentation (Weng et al., "Beware of
   Fragmentation", USENIX ATC 2023; fgd_score.go rounds it to whole points of a sigmoid, here it is not
-  rounded), on the device that the instance would get. See `fragmentation`.
+  rounded), on the device that the instance would get if nothing were reserved. See `fragmentation`.
 """
 
 import math
@@ -44,6 +45,9 @@ PLACEMENTS = {
 
 FIRST_FIT, NEXT_FIT, BEST_FIT, WORST_FIT, SPREAD, MOST_ALLOCATED = range(6)
 BALANCED, DOT_PRODUCT, TETRIS, GPU_PACKING, FGD = range(6, 11)
+
+TIE = 1e-12
+"""Values nearer than this are equal: sums of a few shares, whose rounding is below 1e-14."""
 
 
 @leaf

@@ -33,7 +33,8 @@ from .state import (
 )  # fmt: skip
 
 ONE = devices.ONE
-_room, _pick, _change = devices.room, devices.pick, devices.change
+_room, _change = devices.room, devices.change
+_pick, _pick_beside = devices.pick, devices.pick_beside
 
 
 @leaf
@@ -110,22 +111,27 @@ def room(c, job, m, when):
 
 
 @part
-def _leaves_alone(c, job, m):
+def _beside(c, job, m):
+    """Return the devices for an instance that is to start now on machine m beside reservations; -1: none."""
     if room(c, job, m, c.x[CLOCK]) == 0:
-        return False
-    g = c.n[DEVICE]
-    if g >= 0:
-        chosen, each = _pick(c.share, m, c.demand[job, g]), min(c.demand[job, g], ONE)
-        for d in range(c.share.shape[1]):
-            if chosen >> d & 1 and c.spare_share[0, d] < each:
-                return False
-    return True
+        return -1
+    return _pick_beside(c.share, m, c.demand[job, c.n[DEVICE]], c.spare_share, 0) if c.n[DEVICE] >= 0 else 0
+
+
+@leaf
+def devices_beside(c, job, m):
+    """Return the devices of machine m for an instance that may start there, the fullest that serve."""
+    if c.n[DEVICE] < 0:
+        return 0
+    if c.machines[m, RESERVED] >= 0:
+        return _beside(c, job, m)
+    return _pick(c.share, m, c.demand[job, c.n[DEVICE]])
 
 
 @leaf
 def allowed(c, job, m):
     """Tell whether an instance that fits on machine m now, to start now, leaves all reservations alone."""
-    return c.machines[m, RESERVED] < 0 or _leaves_alone(c, job, m)
+    return c.machines[m, RESERVED] < 0 or _beside(c, job, m) >= 0
 
 
 @leaf

@@ -11,7 +11,7 @@ window's last job is behind it.
 from schedrl.sim.jit import leaf
 
 from . import plan, tree
-from .kernel import HELD, NO, STARTED, try_start
+from .kernel import HELD, NO, STARTED, sort_changed, try_start
 from .rule import CONSERVATIVE, EASY, HOLD, SKIP
 from .schedule import WAITING
 from .state import (
@@ -162,6 +162,7 @@ def _hopeless(c, job, place):
 @leaf
 def one_pass(c):
     """Start every visible job that may start, in order."""
+    sort_changed(c)
     sort_fresh(c)
     forget_ahead(c)
     c.n[PLANNED] = 0 if c.n[DISCIPLINE] == EASY or c.n[DISCIPLINE] == CONSERVATIVE else NONE

@@ -121,13 +121,13 @@ class Cluster:
                 p.placement, m, job, self.free, self.capacity, self.share, self.demand,
                 self.largest, p.typical, self.last, self.g,
             )  # fmt: skip
-            if score < lowest:
+            if score < lowest - placements.TIE:
                 best, lowest = m, score
         return best
 
     def put(self, job: int, m: int) -> None:
         """Place one instance."""
-        chosen = devices.pick(self.share, m, self.needs[job][self.g]) if self.g >= 0 else 0
+        chosen = self.plan.choose(job, m)
         self.held.setdefault(job, []).append((m, chosen))
         self.on[m].add(job)
         self.last = m
@@ -217,12 +217,25 @@ class Plan:
         """Tell whether an instance that fits on machine m now may start there: no reservation suffers."""
         if all(x.machine != m for x in self.reserved):
             return True
-        c, share = self.cluster, self.least(job, m, self.now)[1]
-        if self.room(job, m, self.now) == 0:
-            return False
-        amount = c.needs[job][c.g] if c.g >= 0 else 0
-        chosen = devices.pick(c.share, m, amount)
-        return all(share[d] >= min(amount, devices.ONE) for d in range(len(share)) if chosen >> d & 1)
+        return self.room(job, m, self.now) > 0 and self.choose(job, m) >= 0
+
+    def choose(self, job: int, m: int) -> int:
+        """Return the devices for an instance that starts now on machine m; -1: a reservation would suffer.
+
+        They are those that `devices.pick` takes of all on which no reservation suffers.
+        """
+        c = self.cluster
+        if c.g < 0:
+            return 0
+        amount, least = c.needs[job][c.g], self.least(job, m, self.now)[1]
+        share = [c.share[m, d] for d in range(c.share.shape[1])]
+        if any(x.machine == m for x in self.reserved):
+            share = [
+                has if there >= min(amount, devices.ONE) else 0
+                for has, there in zip(share, least, strict=True)
+            ]
+        able = Amounts(np.array([share]))
+        return devices.pick(able, 0, amount) if devices.fits(able, 0, amount) else -1
 
     def reserve(self, job: int) -> None:
         """Reserve the earliest start of the whole gang, first fit by machine; none if it never fits."""

@@ -24,6 +24,7 @@ from schedrl.sim.cluster.state import (
     MACHINE,
     REJECT,
     RUNNING_JOBS,
+    START,
     STATUS,
     WAITING_JOBS,
 )  # fmt: skip
@@ -35,12 +36,15 @@ from .state import (
     BURST_TIME,
     DONE,
     ENDED,
+    FURTHER,
     GAP,
     ILLEGAL,
     LAST_ARRIVAL,
     LAST_BURST,
     LENGTH,
     NUM_JOBS,
+    PLACED,
+    PLACING,
     RATE,
     REFUSED,
     REJECTED_BY_POLICY,
@@ -52,10 +56,10 @@ from .state import (
     TRUNCATED,
 )  # fmt: skip
 
-_fits, _fits_whole, _room, _put, _begin, _release = (
+_fits, _fits_whole, _fullest, _put, _begin, _release = (
     kernel.fits,
     kernel.fits_whole,
-    kernel.room,
+    kernel.fullest,
     kernel.put,
     kernel.begin,
     kernel.release,
@@ -76,10 +80,31 @@ def is_gang(c, job):
 
 
 @leaf
+def is_placing(c, job):
+    """Tell whether the job is a gang of which some instances have their machine and others have not."""
+    return c.n[PLACING] > 0 and c.queue[0] == job
+
+
+@leaf
+def left_of(c, job):
+    """Return how many instances of the job have no machine yet."""
+    return c.jobs[job, END] - c.jobs[job, FIRST] - (c.n[PLACED] if is_placing(c, job) else 0)
+
+
+@leaf
+def finds_room(c, job):
+    """Tell whether all instances of the job find room at once, given that one does.
+
+    Of a gang half placed they do: each instance takes the room of one and no more.
+    """
+    return not is_gang(c, job) or is_placing(c, job) or _fits_whole(c, job)
+
+
+@leaf
 def may_start(c, job):
     """Tell whether all instances of the job find room somewhere."""
     if is_gang(c, job):
-        return _fits_whole(c, job)
+        return finds_room(c, job)
     for m in range(c.free.shape[1]):  # noqa: SIM110 - Numba compiles no generators here
         if _fits(c, job, m):
             return True
@@ -87,15 +112,15 @@ def may_start(c, job):
 
 
 @leaf
-def first_is_overdue(spec, c):
-    """Tell whether the first job of the queue has waited too long, and goes next."""
-    return c.n[WAITING_JOBS] > 0 and _overdue(spec, c, c.queue[0])
+def first_goes_next(spec, c):
+    """Tell whether the first job of the queue goes next: it has waited too long, or is half placed."""
+    return c.n[WAITING_JOBS] > 0 and (c.n[PLACING] > 0 or _overdue(spec, c, c.queue[0]))
 
 
 @leaf
 def visible(spec, c):
-    """Return how many waiting jobs an action can be about: the first alone while it is overdue."""
-    if first_is_overdue(spec, c):
+    """Return how many waiting jobs an action can be about: the first alone if it goes next."""
+    if first_goes_next(spec, c):
         return 1
     most = spec.num_slots if spec.action == JOB_ON_MACHINE else 1
     return min(c.n[WAITING_JOBS], most)
@@ -121,7 +146,7 @@ def may_wait(spec, c, startable):
     """Tell whether waiting is legal: not on an idle cluster unless allowed, nor if an overdue job fits."""
     if not startable:
         return True
-    if first_is_overdue(spec, c):
+    if first_goes_next(spec, c):
         return False
     return more_to_come(c) and (c.n[RUNNING_JOBS] > 0 or spec.wait_when_idle)
 
@@ -134,12 +159,12 @@ def legal_choices(spec, c, mask):
     startable = False
     for k in range(slots):
         job = c.queue[k]
-        whole = not is_gang(c, job) or _fits_whole(c, job)
+        whole = finds_room(c, job)
         for m in range(num_machines):
             if whole and _fits(c, job, m):
                 mask[k * num_machines + m] = True
                 startable = True
-        if spec.allow_reject:
+        if spec.allow_reject and c.n[PLACING] == 0:
             mask[_first_rejection(spec, num_machines) + k] = True
     mask[spec.num_choices - 1] = may_wait(spec, c, startable)
 
@@ -213,7 +238,7 @@ def over(spec, c):
             return TRUNCATED
         if n[RUNNING_JOBS] + n[WAITING_JOBS] == 0:
             return TERMINATED
-    return TRUNCATED if n[DECISIONS] >= spec.max_decisions else 0
+    return TRUNCATED if n[DECISIONS] - n[FURTHER] >= spec.max_decisions else 0
 
 
 @leaf
@@ -259,26 +284,53 @@ def _prefer_devices(c, job, i, wanted):
 
 
 @leaf
-def _start(spec, c, k, first_machine, device):
-    """Start the job at place k of the queue, its instances from a machine on in the order of machines.
+def _to_front(c, k):
+    """Move the job at place k of the queue to the front."""
+    job = c.queue[k]
+    for place in range(k, 0, -1):
+        c.queue[place] = c.queue[place - 1]
+    c.queue[0] = job
 
-    The first of them takes the devices from `device` on, under elastic actions.
+
+@leaf
+def _place(spec, c, k, m, device):
+    """Place an instance of the job at place k of the queue on machine m; with the last the job starts.
+
+    Under elastic actions it takes the devices from `device` on.
     """
-    job = _dequeue(spec, c, k)
-    num_machines = c.free.shape[1]
-    i = c.jobs[job, FIRST]
-    for step in range(num_machines):
-        m = first_machine + step
-        if m >= num_machines:
-            m -= num_machines
-        while i < c.jobs[job, END] and _fits(c, job, m):
-            _put(c, job, i, m)
-            if spec.action == ELASTIC and i == c.jobs[job, FIRST]:
-                _prefer_devices(c, job, i, device)
-            i += 1
-    c.times[job, DURATION] = c.more[job, LENGTH] / c.more[job, SPEED]
-    _begin(c, job)
-    c.x[RUN_WEIGHT] += (1.0 - c.more[job, SPEED]) * _weight(spec, c, job)
+    job = c.queue[k]
+    i = c.jobs[job, END] - left_of(c, job)
+    if c.n[PLACING] == 0:
+        c.times[job, START] = c.x[CLOCK]
+        c.times[job, DURATION] = c.more[job, LENGTH] / c.more[job, SPEED]
+        _to_front(c, k)
+    _put(c, job, i, m, _fullest(c, job, m))
+    if spec.action == ELASTIC and device >= 0:
+        _prefer_devices(c, job, i, device)
+    c.n[PLACED] += 1
+    c.n[PLACING] = i + 1 < c.jobs[job, END]
+    if c.n[PLACING] == 0:
+        c.n[PLACED] = 0
+        _dequeue(spec, c, 0)
+        _begin(c, job)
+        c.x[RUN_WEIGHT] += (1.0 - c.more[job, SPEED]) * _weight(spec, c, job)
+
+
+@leaf
+def place_forced(spec, c, anywhere):
+    """Place what is left of a gang while one machine alone has room, or on the first that has.
+
+    Nobody is asked where there is nothing to choose, nor when the episode is over.
+    """
+    while c.n[PLACING] > 0:
+        found, count = -1, 0
+        for m in range(c.free.shape[1]):
+            if _fits(c, c.queue[0], m):
+                found = m if found < 0 else found
+                count += 1
+        if count > 1 and not anywhere:
+            break
+        _place(spec, c, 0, found, -1)
 
 
 @leaf
@@ -328,12 +380,12 @@ def _is_legal(spec, c, action):
     if action == spec.num_choices - 1:
         return may_wait(spec, c, can_start(spec, c))
     if action >= first:
-        return action - first < visible(spec, c)
+        return action - first < visible(spec, c) and c.n[PLACING] == 0
     k = action // num_machines
     if k >= visible(spec, c):
         return False
     job, m = c.queue[k], action - k * num_machines
-    return _fits(c, job, m) and (not is_gang(c, job) or _fits_whole(c, job))
+    return _fits(c, job, m) and finds_room(c, job)
 
 
 @leaf
@@ -348,9 +400,12 @@ def act(spec, c, action, device, cpu_ratio, memory_ratio):
     else:
         k = action // num_machines
         m = action - k * num_machines
-        if spec.action == ELASTIC:
+        if c.n[PLACING] > 0:
+            c.n[FURTHER] += 1
+        elif spec.action == ELASTIC:
             grant(spec, c, c.queue[k], m, cpu_ratio, memory_ratio)
-        _start(spec, c, k, m, device)
+        _place(spec, c, k, m, device)
+        place_forced(spec, c, False)
     return False
 
 
@@ -369,6 +424,7 @@ def step(spec, c, action, device, cpu_ratio, memory_ratio):
         x[TERMS + ILLEGAL_TERM] = spec.illegal_penalty
     n[ENDED] = over(spec, c)
     if n[ENDED] == TRUNCATED:
+        place_forced(spec, c, True)
         _cut_off(spec, c)
     reward = 0.0
     for k in range(len(TERM_NAMES)):

@@ -32,10 +32,10 @@ from schedrl.sim.jit import leaf
 
 from . import pairs as placing
 from . import rewards
-from .decide import is_gang
+from .decide import finds_room, left_of
 from .state import BURST_TIME, GAP, LAST_ARRIVAL, LAST_BURST, NUM_JOBS, PRESENT, RATE, SHOWN
 
-_fits, _fits_whole, _pairs = kernel.fits, kernel.fits_whole, placing.pairs
+_fits, _pairs = kernel.fits, placing.pairs
 _free_share, _limit, _utilisation = rewards.free_share, rewards.limit, rewards.utilisation
 _expected_finish = placing.expected_finish
 
@@ -119,10 +119,10 @@ def _job(spec, c, k, out):
     out[1] = c.more[job, SHOWN]
     out[2] = scaled(spec, wait)
     out[3] = squashed(wait / max(c.times[job, ESTIMATE], spec.tau))
-    out[4] = math.log1p(c.jobs[job, END] - c.jobs[job, FIRST] - 1.0) / DECADES
+    out[4] = math.log1p(left_of(c, job) - 1.0) / DECADES
     out[5] = min(max(c.times[job, PRIORITY], 1.0), HIGHEST_URGENCY) / HIGHEST_URGENCY
     fitting = 0
-    if not is_gang(c, job) or _fits_whole(c, job):
+    if finds_room(c, job):
         for m in range(machines):
             fitting += _fits(c, job, m)
     out[6] = fitting / c.n[PRESENT]
@@ -210,7 +210,7 @@ def complete(spec, c, free, capacity, share, jobs, running, scalars):
     for k in range(min(c.n[WAITING_JOBS], spec.num_slots)):
         job = c.queue[k]
         jobs[k, 0], jobs[k, 1] = c.times[job, ESTIMATE], c.times[job, ARRIVAL]
-        jobs[k, 2], jobs[k, 3] = c.times[job, PRIORITY], c.jobs[job, END] - c.jobs[job, FIRST]
+        jobs[k, 2], jobs[k, 3] = c.times[job, PRIORITY], left_of(c, job)
         deadline = c.times[job, ARRIVAL] + _limit(spec, c, job)
         jobs[k, 4] = deadline
         for r in range(resources):

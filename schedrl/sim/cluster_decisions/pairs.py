@@ -25,10 +25,10 @@ from schedrl.sim.cluster.state import (
 )  # fmt: skip
 from schedrl.sim.jit import leaf, part
 
-from .decide import is_gang, may_start, visible
-from .state import SPEED
+from .decide import finds_room, may_start, visible
+from .state import PLACED, SPEED
 
-_fits, _fits_whole = kernel.fits, kernel.fits_whole
+_fits = kernel.fits
 
 BLOCKED = 3
 """Waiting jobs whose delay is shown: the first visible ones that can't start now."""
@@ -140,7 +140,7 @@ def pairs(spec, c, out):
     """Write the features of each legal pair [S, M, .], 0 for the others."""
     machines, resources = c.free.shape[1], c.free.shape[0]
     out[:] = 0.0
-    running = 0
+    running = c.n[PLACED]
     for place in range(c.n[RUNNING_JOBS]):
         running += c.jobs[c.jobs[place, HEAP], END] - c.jobs[c.jobs[place, HEAP], FIRST]
     ends, owners = np.empty(running), np.empty(running, np.int64)
@@ -159,7 +159,7 @@ def pairs(spec, c, out):
                 second[b] = min(second[b], at)
     for k in range(visible(spec, c)):
         job = c.queue[k]
-        whole = not is_gang(c, job) or _fits_whole(c, job)
+        whole = finds_room(c, job)
         for m in range(machines):
             if not whole or not _fits(c, job, m):
                 continue

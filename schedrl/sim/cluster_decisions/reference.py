@@ -65,6 +65,8 @@ class ReferenceCluster:
         self.all_jobs = list(self.to_come)
         self.waiting: list[Job] = []
         self.running: list[Job] = []
+        self.placing: Job | None = None  # first of the queue, a gang of which some instances have a machine
+        self.further = 0
         self.clock, self.decisions, self.illegal, self.ended = 0.0, 0, 0, ""
         self.history = [0.0 for _ in self.machines]
         self.rate, self.last_arrival, self.last_burst = 0.0, 0.0, -math.inf
@@ -79,7 +81,7 @@ class ReferenceCluster:
 
     def room(self, job: Job, m: int) -> int:
         """Return how many instances of the job fit on machine m now."""
-        times, free = job.instances, self.free[m]
+        times, free = self.left(job), self.free[m]
         for r, amount in enumerate(job.demand):
             if not amount:
                 continue
@@ -93,15 +95,23 @@ class ReferenceCluster:
                 times = min(times, self.share[m].count(ONE) // (amount // ONE))
         return times
 
+    def left(self, job: Job) -> int:
+        """Return how many instances have no machine yet."""
+        return job.instances - len(job.placed)
+
     def may_place(self, job: Job, m: int) -> bool:
         """Tell if the job may start from machine m: an instance fits there, and all of them anywhere."""
         if self.room(job, m) == 0:
             return False
-        return job.instances == 1 or sum(self.room(job, other) for other in self.machines) >= job.instances
+        return sum(self.room(job, other) for other in self.machines) >= self.left(job)
+
+    def goes_next(self) -> bool:
+        """Tell whether the first job of the queue goes next: it is overdue, or half placed."""
+        return bool(self.waiting) and (self.placing is not None or self.overdue(self.waiting[0]))
 
     def visible(self) -> list[Job]:
-        """Return the jobs that an action can be about: the first alone while it is overdue."""
-        if self.waiting and self.overdue(self.waiting[0]):
+        """Return the jobs that an action can be about: the first alone if it goes next."""
+        if self.goes_next():
             return self.waiting[:1]
         return self.waiting[: self.spec.num_slots if self.spec.action == JOB_ON_MACHINE else 1]
 
@@ -119,7 +129,8 @@ class ReferenceCluster:
         jobs: list[Job | None] = [*self.visible()]
         jobs += [None] * (slots - len(jobs))
         places = [job is not None and self.may_place(job, m) for job in jobs for m in self.machines]
-        rejections = [job is not None for job in jobs] if self.spec.allow_reject else []
+        whole = self.placing is None
+        rejections = [job is not None and whole for job in jobs] if self.spec.allow_reject else []
         return [*places, *rejections, self._may_wait()]
 
     def is_legal(self, action: int) -> bool:
@@ -133,7 +144,7 @@ class ReferenceCluster:
     def _may_wait(self) -> bool:
         if not self.can_start():
             return True
-        if self.overdue(self.waiting[0]):
+        if self.goes_next():
             return False
         return bool(self.running) or (self.spec.wait_when_idle and bool(self.to_come))
 
@@ -243,7 +254,7 @@ class ReferenceCluster:
                 return "truncated"
             if not self.waiting and not self.running:
                 return "terminated"
-        return "truncated" if self.decisions >= self.spec.max_decisions else ""
+        return "truncated" if self.decisions - self.further >= self.spec.max_decisions else ""
 
     def _to_next_decision(self) -> None:
         while not self.over():
@@ -266,6 +277,7 @@ class ReferenceCluster:
             self.terms["illegal"] = self.spec.illegal_penalty
         self.ended = self.over()
         if self.ended == "truncated":
+            self._place_forced(anywhere=True)
             self._earn({"sla": sum(map(self.severity, self.waiting))})
         return sum(self.terms.values())
 
@@ -281,23 +293,37 @@ class ReferenceCluster:
             self.terms["rejected"] += self.spec.reject_penalty
         else:
             k, m = divmod(action, count)
-            self._start(self.waiting.pop(k), m, device, ratios)
+            job = self.waiting[k]
+            if self.placing:
+                self.further += 1
+            elif self.spec.action == ELASTIC:
+                self._grant(job, m, ratios)
+            self._put(job, m, device if self.spec.action == ELASTIC else None)
+            self._place_forced(anywhere=False)
 
-    def _start(self, job: Job, first: int, device: int, ratios: tuple[float, float]) -> None:
-        if self.spec.action == ELASTIC:
-            self._grant(job, first, ratios)
-        machines = [*self.machines[first:], *self.machines[:first]]
-        left = job.instances
-        for m in machines:
-            while left and self.room(job, m) > 0:
-                wanted = device if self.spec.action == ELASTIC and left == job.instances else None
-                devices = self._devices(job, m, wanted)
-                job.placed.append((m, devices))
-                self._take(job, m, devices, 1)
-                left -= 1
-        job.status, job.start = "running", self.clock
+    def _put(self, job: Job, m: int, device: int | None) -> None:
+        """Place one instance; with the last the job starts."""
+        devices = self._devices(job, m, device)
+        job.placed.append((m, devices))
+        self._take(job, m, devices, 1)
+        job.start = self.clock
+        self.waiting.remove(job)
+        if self.left(job):
+            self.placing = job
+            self.waiting.insert(0, job)
+            return
+        self.placing = None
+        job.status = "running"
         job.finish = self.clock + job.duration / job.speed
         self.running.append(job)
+
+    def _place_forced(self, anywhere: bool) -> None:
+        """Place what is left of a gang where only one machine has room, or on the first that has."""
+        while self.placing:
+            able = [m for m in self.machines if self.room(self.placing, m) > 0]
+            if len(able) > 1 and not anywhere:
+                break
+            self._put(self.placing, able[0], None)
 
     def _grant(self, job: Job, m: int, ratios: tuple[float, float]) -> None:
         least = list(job.demand)

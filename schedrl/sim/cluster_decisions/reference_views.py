@@ -40,6 +40,7 @@ class _View:
 
     def __init__(self, cluster: ReferenceCluster) -> None:
         self.c, self.spec = cluster, cluster.spec
+        self.holding = [*cluster.running, *([cluster.placing] if cluster.placing else [])]
         self.largest = [max([1, *(row[r] for row in cluster.capacity)]) for r in cluster.resources]
 
     def _scaled(self, time: float) -> float:
@@ -49,7 +50,9 @@ class _View:
         """Return the features of machine m."""
         c = self.c
         has, free, share = c.capacity[m], c.free[m], c.share[m]
-        ends = [self.expected_finish(job) for job in c.running for machine, _ in job.placed if machine == m]
+        ends = [
+            self.expected_finish(job) for job in self.holding for machine, _ in job.placed if machine == m
+        ]
         return [
             *(f / h if h else 0.0 for f, h in zip(free, has, strict=True)),
             *(h / most for h, most in zip(has, self.largest, strict=True)),
@@ -74,7 +77,7 @@ class _View:
             self._scaled(job.estimate),
             self._scaled(wait),
             _squashed(wait / max(job.estimate, self.spec.tau)),
-            math.log1p(job.instances - 1.0) / DECADES,
+            math.log1p(c.left(job) - 1.0) / DECADES,
             min(max(job.priority, 1.0), HIGHEST_URGENCY) / HIGHEST_URGENCY,
             fitting / len(c.machines),
             _squashed((wait + job.estimate) / limit) if limit > 0 else 1.0,
@@ -116,7 +119,7 @@ class _View:
         """Return when machine m has room for one instance, a device counted as so much of a sum."""
         c = self.c
         holds = [
-            (self.expected_finish(job), job.demand) for job in c.running for on, _ in job.placed if on == m
+            (self.expected_finish(job), job.demand) for job in self.holding for on, _ in job.placed if on == m
         ]
         holds += [(c.clock + also.estimate, also.demand)] if also else []
         for when in sorted({c.clock, *(max(end, c.clock) for end, _ in holds)}):

@@ -19,7 +19,10 @@ from .spec import TERM_NAMES, Spec
 ENDED, ILLEGAL, SEQUENCE, NUM_JOBS, DONE, REFUSED, PRESENT = range(COUNTERS, COUNTERS + 7)
 """How the episode ended, illegal actions, number of the sequence, its jobs, finished and rejected jobs, and
 the machines that this episode has: the others, which are the last, hold nothing and fit nothing."""
-NUM_N = COUNTERS + 7
+PLACING, PLACED, FURTHER = range(COUNTERS + 7, COUNTERS + 10)
+"""Whether the first job of the queue is a gang of which `PLACED` instances have their machine; decisions that
+placed a further instance of a gang, which the limit on decisions does not count."""
+NUM_N = COUNTERS + 10
 COLUMNS = 16
 """Of the arrays that a run has too: no fewer than `schedrl.sim.cluster.state` names in any of them."""
 TERMINATED, TRUNCATED = 1, 2  # values of ENDED, 0 = the episode goes on

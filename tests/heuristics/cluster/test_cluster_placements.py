@@ -1,8 +1,12 @@
 """Each placement on three small machines with the known choice, and values worked out by hand."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
+from small_clusters import jobs, machines, machines_of
 
+from schedrl.sim.cluster import simulate
 from schedrl.sim.cluster.placements import PLACEMENTS, fragmentation, gradient, score
 
 MICRO = 1_000_000
@@ -75,6 +79,19 @@ def test_values_worked_by_hand():
     assert values("balanced", PLAIN, (2, 4)) == pytest.approx([0.3125, 0.3125, 0.09375])
     assert values("dot_product", PLAIN, (2, 4)) == pytest.approx([18 / 512, 16 / 512, 32 / 512])
     assert values("tetris", PLAIN, (2, 4)) == pytest.approx([-0.28125, -0.25, -0.125])
+
+
+@pytest.mark.parametrize(
+    "placement", ["best_fit", "worst_fit", "spread", "most_allocated", "balanced", "tetris", "dot_product"]
+)
+@pytest.mark.parametrize("free", list(permutations([(0.1, 0.2, 0.3), (0.3, 0.1, 0.2), (0.2, 0.3, 0.1)])))
+def test_equal_but_for_rounding_is_a_tie(placement, free):
+    """Each machine has 0.1, 0.2 and 0.3 free of some resource: sums of the same reals in another order."""
+    resources = ("a", "b", "c")
+    filling = [(0, 50, tuple(1 - x for x in row)) for row in free]
+    workload = jobs(*filling, (1, 1, (0.1, 0.1, 0.1)), resources=resources)
+    schedule = simulate(workload, machines(*[(1, 1, 1)] * 3, resources=resources), f"fifo+{placement}")
+    assert machines_of(schedule) == [0, 1, 2, 0]
 
 
 def test_next_fit_goes_on_after_the_last_machine_and_around():

@@ -100,6 +100,28 @@ def test_a_gang_starts_whole():
         assert schedule.placed.machine.tolist() == [0, 1, 0, 0]
 
 
+def test_a_backfill_takes_another_device_where_the_fullest_is_reserved():
+    """Devices of 0.6 and 0.2 free; at 10 the head takes the first whole, and nothing the second one.
+
+    The fullest on which 0.2 fits is the second, free for as long as one likes. For 0.3 only the first has room,
+    and it is reserved.
+    """
+    gpu = ("cpu", "gpu")
+    running = [(0, 10, (1, 0.4)), (0, 100, (1, 0.8))]
+    for amount, length, start in ((0.2, 90, 2), (0.3, 8, 2), (0.3, 9, 15)):
+        workload = jobs(*running, (1, 5, (1, 1)), (2, length, (1, amount)), resources=gpu)
+        for discipline in ("easy", "conservative"):
+            found = simulate(workload, machines((9, 2), resources=gpu), f"fifo+{discipline}").start.tolist()
+            assert found == [0, 0, 10, start], (amount, length, discipline)
+    # At 2 the first has 0.3 free and the second 0.5: the first is the fullest, but reserved from 10 on.
+    workload = jobs(
+        *((0, 10, (1, 0.7)), (0, 100, (1, 0.5)), (1, 20, (1, 1)), (2, 50, (1, 0.3))), resources=gpu
+    )
+    schedule = simulate(workload, machines((9, 2), resources=gpu), "fifo+easy")
+    assert schedule.start.tolist() == [0, 0, 10, 2]
+    assert schedule.placed.devices.tolist() == [1, 2, 1, 2]
+
+
 def reserved(schedule, job):
     """Return when a job should start at the latest, by the estimates known when it became the head; FIFO."""
     workload, capacity = schedule.workload, schedule.machines.capacity[:, 0]
