@@ -103,8 +103,8 @@ def test_a_gang_starts_whole():
 def test_a_backfill_takes_another_device_where_the_fullest_is_reserved():
     """Devices of 0.6 and 0.2 free; at 10 the head takes the first whole, and nothing the second one.
 
-    The fullest on which 0.2 fits is the second, free for as long as one likes. For 0.3 only the first has room,
-    and it is reserved.
+    The fullest on which 0.2 fits is the second, free for as long as one likes. For 0.3 only the first has
+    room, and it is reserved.
     """
     gpu = ("cpu", "gpu")
     running = [(0, 10, (1, 0.4)), (0, 100, (1, 0.8))]

@@ -97,7 +97,7 @@ def test_every_rule_places_gangs_as_the_simulator_does(mixed):
         assert_same_gangs(mixed, "+".join(parts), "job_machine", "arrival", range(3 * k, 3 * k + 3))
 
 
-@pytest.mark.parametrize(("action", "order"), product(["machine", "elastic"], ["arrival", "sjf"]))
+@pytest.mark.parametrize(("action", "order"), [*product(["machine", "elastic"], ["arrival", "sjf"])])
 def test_a_policy_of_machines_alone_places_gangs_as_the_simulator_does(mixed, action, order):
     for placement in sorted(set(PLACEMENTS) - HIDDEN):
         rule = f"{order.replace('arrival', 'fifo')}+{placement}+strict"
@@ -122,7 +122,7 @@ def test_each_instance_of_a_gang_is_a_decision():
 
 
 def test_an_episode_that_ends_with_half_a_gang_places_the_rest_and_further_instances_are_not_counted():
-    workload = jobs((0, 10, (1, 1, 0)), (0, 5, (1, 1, 0)), resources=RESOURCES, instances=[6, 6])
+    workload = jobs((0, 4, (1, 1, 0)), (0, 5, (1, 1, 0)), resources=RESOURCES, instances=[6, 6])
     settings = ALL_SEEN.replace(num_servers=2, server=(8, 8, 0), episode_max_decisions=1)
     env = SimpleClusterEnv(settings, workload=workload)
     env.reset()
