@@ -19,6 +19,7 @@ import importlib
 import sys
 
 from schedrl.launch.comparing.plan import read_plan
+from schedrl.launch.folders import claimed_output
 from schedrl.launch.replay.request import is_replay, read_request
 from schedrl.settings import main_guard
 
@@ -28,10 +29,12 @@ def main(argv: list[str] | None = None) -> int:
     """Make a plan of the command line, then carry it out."""
     if is_replay(argv):
         request = read_request(argv)
-        return importlib.import_module("schedrl.launch.replay.carry_out").run(request)
-    plan = read_plan(argv)
-    # Imported late: reading a command line must not wait for NumPy, Numba or TensorFlow.
-    return importlib.import_module("schedrl.launch.comparing.carry_out").run(plan)
+        replay = importlib.import_module("schedrl.launch.replay.carry_out")
+        with claimed_output(request, replay.holds_no_report) as request:
+            return replay.run(request)
+    with claimed_output(read_plan(argv)) as plan:
+        # Imported late: reading a command line must not wait for NumPy, Numba or TensorFlow.
+        return importlib.import_module("schedrl.launch.comparing.carry_out").run(plan)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ from schedrl.settings import (
     UserError,
     add_arguments,
     check_folder_writable,
+    claims,
     main_guard,
     peek,
     resolve,
@@ -79,7 +80,7 @@ def main(argv: list[str] | None = None) -> int:
     args = make_parser(env, guest).parse_args(argv)
     on_cluster = env == "simple_cluster"
     baselines = [] if on_cluster else _names(args.baselines)
-    folder = check_folder_writable(args.output_dir or _free_folder(Path(args.model_dir)))
+    check_folder_writable(args.output_dir or args.model_dir)
 
     from schedrl.evaluation.cluster.sequences import is_cluster
     from schedrl.learning.numpy_policy import load_policy
@@ -88,17 +89,21 @@ def main(argv: list[str] | None = None) -> int:
     settings, windows = _settings(args, env, run, policy, guest)
     for line in described(settings):
         print(line, flush=True)
-    if is_cluster(settings):
-        return _on_cluster(args, run.get("algo", "policy"), policy, settings, folder)
-    evaluation = _evaluate(args, {run.get("algo", "policy"): policy}, settings, baselines, windows)
+    algo = run.get("algo", "policy")
+    with _claimed_folder(args) as claim:
+        if is_cluster(settings):
+            return _on_cluster(args, algo, policy, settings, claim.place)
+        evaluation = _evaluate(args, {algo: policy}, settings, baselines, windows)
 
-    from schedrl.evaluation.report import write_report
+        from schedrl.evaluation.report import write_report
 
-    try:
-        paths = write_report(evaluation, folder)
-    except OSError as error:
-        raise UserError(f"can't write to {folder}: {error.strerror}; choose another --output_dir") from None
-    print("\nwrote " + ", ".join(map(str, paths)))
+        try:
+            paths = write_report(evaluation, claim.place)
+        except OSError as error:
+            raise UserError(
+                f"can't write to {claim.place}: {error.strerror}; choose another --output_dir"
+            ) from None
+        print("\nwrote " + ", ".join(map(str, paths)))
     return 0
 
 
@@ -138,14 +143,26 @@ def environment_of(model_dir: str) -> str:
         return "deeprm"
 
 
-def _free_folder(model: Path) -> Path:
-    """Return the model's folder or, where it holds a report, the first folder in it that isn't there yet."""
+def _claimed_folder(args: argparse.Namespace) -> claims.Claim:
+    """Claim --output_dir; without it the model's folder or, where it holds a report, the next free one in it.
+
+    Raises:
+        UserError: --output_dir is in use, or can't be written.
+    """
     from schedrl.evaluation.report import FILES
 
-    if not any((model / name).exists() for name in FILES):
-        return model
-    names = (f"eval_{number}" if number > 1 else "eval" for number in itertools.count(1))
-    return next(model / name for name in names if not (model / name).exists())
+    if args.output_dir:
+        claim = claims.claim(Path(args.output_dir).expanduser())
+        notes = []
+    else:
+        model = Path(args.model_dir)
+        candidates = itertools.chain([model], claims.series(model / "eval"))
+        claim, notes = claims.claim_first(
+            candidates, lambda at: not any((at / name).exists() for name in FILES)
+        )
+    for note in filter(None, [*notes, claim.note]):
+        print(note, file=sys.stderr, flush=True)
+    return claim
 
 
 def _guest(argv: list[str] | None, env: str, model_dir: str) -> Guest | None:

@@ -4,6 +4,7 @@
 |---|---|
 | `settings` | what `launcher.py` can be told beside the environment's and the algorithm's settings |
 | `plan` | a command line -> a checked plan; nothing is written yet |
+| `folders` | which folder a run gets, and that it gets it alone |
 | `workload` | what `--workload` and `--trace` bring along: settings, their flags, a report |
 | `resuming` | what `--resume` keeps of the stored run, and which differences it refuses |
 | `workers` | how many processes step the environments, and why |

@@ -67,6 +67,8 @@ def run(plan: Plan) -> int:
 
 def conclude(plan: Plan, policy: Any, yardsticks: Yardsticks | None, progress: Progress) -> None:
     """Evaluate, draw and render what was asked for; the model is saved by now."""
+    if plan.claim is not None:
+        plan.claim.require()
     try:
         if yardsticks is not None:
             if not yardsticks.means():
@@ -78,6 +80,8 @@ def conclude(plan: Plan, policy: Any, yardsticks: Yardsticks | None, progress: P
         folder = shlex.quote(str(plan.folder))
         progress.say(f"the model is saved; to evaluate it: python slow_down_cdf.py --model_dir {folder}")
         raise
+    if plan.claim is not None:
+        plan.claim.require()
     progress.say(f"done; the run is in {plan.folder}")
 
 

@@ -17,6 +17,7 @@ from schedrl import registry
 from schedrl.launch import resuming, workers
 from schedrl.launch.able import refuse_privileged, refuse_teacher, refuse_unable
 from schedrl.launch.distributed.cluster import cluster_of
+from schedrl.launch.folders import chosen_folder
 from schedrl.launch.settings import LaunchSettings
 from schedrl.launch.workload import add_workload_arguments, data_of, guest_of
 from schedrl.settings import (
@@ -26,10 +27,10 @@ from schedrl.settings import (
     Settings,
     UserError,
     add_arguments,
-    check_folder_writable,
     peek,
     resolve,
 )
+from schedrl.settings.claims import Claim
 
 DEBUG = {
     "num_envs": "1",
@@ -57,6 +58,8 @@ class Plan:
     """None: nothing is kept (debug mode without --model_dir)."""
     notes: tuple[str, ...] = ()
     """What the user should know about how this was decided."""
+    claim: Claim | None = None
+    """That nobody else writes into the folder, while the plan is carried out."""
 
     @property
     def described(self) -> dict[str, Any]:
@@ -99,7 +102,7 @@ def read_plan(argv: Iterable[str] | None) -> Plan:
     if launch.mode == "distributed":
         cluster_of(launch, os.environ)
     _refuse_resumed_debugging(launch)
-    folder, notes = _folder(launch)
+    folder, notes = chosen_folder(launch)
     if launch.resume:
         assert folder is not None
         chosen, more = resuming.resumed(resolved, classes, launch, folder)
@@ -177,30 +180,3 @@ def _own_choices(resolved: Resolved, classes: tuple[type[Settings], ...]) -> tup
     if pictured and "representation" not in resolved.given[classes[1]]:
         environment = environment.replace(representation="image")
     return environment, algorithm
-
-
-def _folder(launch: LaunchSettings) -> tuple[Path | None, tuple[str, ...]]:
-    """Choose the run's folder: a run that is there is continued or left alone, never overwritten."""
-    if launch.model_dir is None and launch.mode == "debug":
-        return None, ()
-    if launch.model_dir is not None:
-        folder = check_folder_writable(launch.model_dir, "--model_dir")
-        if not launch.resume and resuming.holds_run(folder):
-            raise UserError(
-                f"{folder} already holds a run; give --resume to continue it, or another --model_dir"
-            )
-        return folder, ()
-    default = Path("models") / f"{launch.algo}_{launch.env}"
-    runs = resuming.numbered(default)
-    taken = [folder for folder in runs if resuming.holds_run(folder)]
-    if launch.resume:
-        if not taken:
-            raise UserError(
-                f"there is no run in {default} to resume; leave out --resume, or give --model_dir"
-            )
-        return check_folder_writable(taken[-1], "--model_dir"), ()
-    folder = check_folder_writable(
-        runs[-1] if runs[-1] not in taken else resuming.following(default, runs[-1])
-    )
-    note = f"{taken[-1]} holds a run already and stays as it is (--resume continues it)" if taken else ""
-    return folder, (note,) if note else ()

@@ -7,7 +7,6 @@ anything else is refused with all differences listed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,24 +17,6 @@ from schedrl.settings import Resolved, Settings, UserError
 from schedrl.settings.values import show
 
 BUDGET = ("total_steps", "num_episodes")
-
-
-def holds_run(folder: Path) -> bool:
-    """Tell whether a folder holds a run that could be resumed (one killed before its first save can't)."""
-    return any((folder / "checkpoints").glob("step_*.npz"))
-
-
-def numbered(default: Path) -> list[Path]:
-    """Return `default` and its followers `default_2`, ... that exist, oldest first; at least `default`."""
-    pattern = re.compile(re.escape(default.name) + r"_(\d+)")
-    numbers = [int(m[1]) for path in default.parent.glob("*") if (m := pattern.fullmatch(path.name))]
-    return [default, *(default.with_name(f"{default.name}_{n}") for n in sorted(numbers) if n > 1)]
-
-
-def following(default: Path, last: Path) -> Path:
-    """Return the name after `last` in the series of `default`."""
-    number = 1 if last == default else int(last.name.rpartition("_")[2])
-    return default.with_name(f"{default.name}_{number + 1}")
 
 
 def resumed(

@@ -38,6 +38,7 @@ from schedrl.learning.logger import Logger, Record
 from schedrl.learning.replicas import ALONE, Replicas
 from schedrl.learning.selection import GREEDY, Selection
 from schedrl.settings import UserError
+from schedrl.settings.claims import SameFolder
 
 FILES = (
     "run.json", "metrics.csv", "validation.csv", "policy.npz", "reward_history.npy", "slowdown_history.npy",
@@ -98,6 +99,7 @@ class Run:
         if self.folder is not None and self.is_chief:
             self._open_folder(self.folder, settings or {}, overwrite)
         self.logger = Logger(self.folder if self.is_chief else None, callback, tensorboard)
+        self._same = SameFolder(self.folder) if self.folder is not None and self.is_chief else None
 
     def _open_folder(self, folder: Path, settings: Mapping[str, Any], overwrite: bool) -> None:
         old = newest_checkpoint(folder)
@@ -110,6 +112,7 @@ class Run:
         if self.resume:
             refuse_other_settings(folder / "run.json", settings)
         try:
+            remove_leftovers(folder)
             if overwrite and not self.resume:
                 clear(folder)
             (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
@@ -177,6 +180,7 @@ class Run:
     def _save(self, parts: Mapping[str, Any]) -> None:
         if self.folder is None:
             return
+        self._require_folder()
         self.logger.flush()
         states = {name: part.state() for name, part in parts.items()}
         states |= {"budget": self.budget.state(), "logger": self.logger.state()}
@@ -184,6 +188,11 @@ class Run:
             states["selection"] = self.selection.state()
         shards.save(self.folder, self.budget.decisions, states, self.seconds, self.replicas)
         self._last_checkpoint = self.budget.decisions
+
+    def _require_folder(self) -> None:
+        """Raise `FolderLost` if the folder was removed: a save would make it anew, without what it held."""
+        if self._same is not None:
+            self._same.require()
 
     def log(
         self, decisions: int, seconds: float, episodes: Mapping[str, np.ndarray], **metrics: float
@@ -196,6 +205,7 @@ class Run:
             episodes: of those that ended: return `r`, `slowdown`.
             metrics: the algorithm's own numbers.
         """
+        self._require_folder()
         decisions, means, episodes = self.replicas.joined(decisions, metrics, episodes)
         self.budget.spend(decisions, len(episodes.get("r", ())))
         record = {
@@ -219,6 +229,7 @@ class Run:
         if self.folder is not None and self.budget.decisions != self._last_checkpoint:
             self._save(parts)
         model = parts["model"]
+        self._require_folder()
         if self.selection is not None:
             # The checkpoint has the last weights, the policy the best; who was asked to stop stops now.
             self.selection.conclude(model, self.budget.decisions, look=not self.stop_requested)
@@ -231,6 +242,7 @@ class Run:
             if self.selection is not None:
                 self.selection.write(self.folder)
         self.logger.close()
+        self._require_folder()
 
 
 def refuse_other_settings(path: Path, settings: Mapping[str, Any]) -> None:
@@ -289,6 +301,15 @@ def clear(folder: Path) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
     for name in FILES:
         (folder / name).unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what a process that was killed while it saved has left half-written."""
+    for name in (*FILES, "pretraining.csv"):
+        for path in folder.glob(f".{name}.*.tmp"):
+            path.unlink(missing_ok=True)
+    for path in (folder / "checkpoints").glob(".*.tmp"):
+        path.unlink(missing_ok=True)
 
 
 def newest_checkpoint(folder: Path) -> Path | None:

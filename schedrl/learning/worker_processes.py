@@ -5,8 +5,8 @@ Apart from what they do, because this has one right answer:
 * *spawn*: a fork after TensorFlow has started would copy its threads' locks in whatever state they are;
 * a worker ends at once when its parent is gone, even by SIGKILL: a thread waits for the pipe that the
   operating system closes then, and Linux is asked to kill it (a frozen one has no thread that runs);
-* Ctrl-C in a terminal reaches every process of the group, as SIGTERM may, but they are the parent's to
-  handle: workers ignore both from their first instruction on;
+* Ctrl-C in a terminal reaches every process of the group, as SIGTERM and a closed terminal may, but they are
+  the parent's to handle: workers ignore them from their first instruction on;
 * one thread of linear algebra each: more would take the cores from the other workers.
 """
 
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from schedrl.settings.guard import THREADS
 
 CONTEXT = multiprocessing.get_context("spawn")
-PARENTS = (signal.SIGINT, signal.SIGTERM)
+PARENTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Signals that are the parent's to handle."""
 PR_SET_PDEATHSIG = 1  # prctl(2)
 LAST_WORDS = 5.0

@@ -3,19 +3,21 @@
 Apart from ``command_line`` because it has nothing to do with settings.
 """
 
+import errno
 import functools
 import os
-import select
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from schedrl.settings.base import UserError
+from schedrl.settings.claims import FolderLost
+from schedrl.settings.output import lasting
 from schedrl.settings.values import shown
 
-BAD_INPUT, INTERRUPTED = 2, 130
-"""Exit codes, with 0 (ok), 1 (failure) and 42 (preempted: checkpoint saved, run again)."""
+FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
+"""Exit codes, with 0 (ok) and 42 (preempted: checkpoint saved, run again)."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
@@ -50,42 +52,44 @@ def check_folder_writable(path: str | os.PathLike[str], flag: str = "--output_di
     return folder
 
 
-def _stdout_closed() -> bool:
-    """Tell whether whoever read our output (``| head``) has gone; if so, let nothing more go there."""
-    poll = select.poll()
-    poll.register(sys.stdout.fileno(), 0)  # the kernel reports errors whether asked for or not
-    if gone := any(event & select.POLLERR for _, event in poll.poll(0)):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return gone
-
-
 def main_guard(main: Callable[..., int | None]) -> Callable[..., int]:
     """Wrap a command line's ``main(argv=None)``: its errors become one line on stderr and an exit code.
 
-    ``UserError``, or too little memory -> ``error: ...`` and 2; Ctrl-C -> 130; None -> 0. Anything else is
-    our bug: a traceback and 1. Command lines do linear algebra in one thread, unless the environment says
-    otherwise: on matrices as small as ours a second one costs more than it gives.
+    ``UserError``, or too little memory -> ``error: ...`` and 2; Ctrl-C -> 130; None -> 0. A folder that was
+    removed while it was in use -> 1; likewise a standard output that a command which only prints can't write
+    to, unless its reader has seen enough (``| head``). Anything else is our bug: a traceback and 1. Command
+    lines do linear algebra in one thread, unless the environment says otherwise: on matrices as small as ours
+    a second one costs more than it gives.
     """
 
     @functools.wraps(main)
     def guarded(argv: Iterable[str] | None = None) -> int:
         for variable in THREADS:  # read when NumPy is imported, which is later
             os.environ.setdefault(variable, "1")
-        try:
-            return main(None if argv is None else list(argv)) or 0
-        except UserError as error:
-            print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
-            return BAD_INPUT
-        except MemoryError as error:
-            text = str(error) or "the machine has not as much"
-            print(f"error: not enough memory: {text}; give less data, or smaller sizes", file=sys.stderr)
-            return BAD_INPUT
-        except KeyboardInterrupt:
-            print("interrupted", file=sys.stderr)
-            return INTERRUPTED
-        except BrokenPipeError:
-            if not _stdout_closed():
-                raise
-            return 0
+        with lasting() as output:
+            code = _carried_out(main, None if argv is None else list(argv))
+            output.flush()
+            if output.lost is None or output.outlived or code or output.lost.errno == errno.EPIPE:
+                return code
+            print(f"error: can't write standard output: {output.lost.strerror}", file=sys.stderr)
+            return FAILURE
 
     return guarded
+
+
+def _carried_out(main: Callable[..., int | None], argv: list[str] | None) -> int:
+    try:
+        return main(argv) or 0
+    except UserError as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        return BAD_INPUT
+    except FolderLost as error:
+        print(f"error: {error}", file=sys.stderr)
+        return FAILURE
+    except MemoryError as error:
+        text = str(error) or "the machine has not as much"
+        print(f"error: not enough memory: {text}; give less data, or smaller sizes", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from schedrl.settings import UserError
+from schedrl.settings.claims import claim_file
 from schedrl.workload.readers.own import KIND, MARK
 from schedrl.workload.readers.swf import EXTRA, FIELDS, PARTIAL, first_stated, parse_header, write_header
 from schedrl.workload.types import NUMBERS, Workload
@@ -41,18 +42,25 @@ def write_trace(workload: Workload, path: str | os.PathLike[str], format: str | 
 
     Raises:
         UserError: no such format, jobs that SWF can't hold (what, and that CSV can), a path that can't be
-            written.
+            written, or that another process is writing.
     """
     path = Path(path)
     name = format or WRITERS.get(Path(path.name.removesuffix(".gz")).suffix.lower(), "")
     if name not in WRITERS.values():
         raise UserError(f"{path}: can't tell the format to write; name it .csv or .swf (.gz may follow)")
-    import pandas as pd
-
     head, columns = _csv(workload) if name == "csv" else _swf(workload)
     options: dict[str, Any] = (
-        {"quoting": csv.QUOTE_NONNUMERIC} if name == "csv" else {"sep": " ", "quoting": csv.QUOTE_NONE}
+        {"quoting": csv.QUOTE_NONNUMERIC}
+        if name == "csv"
+        else {"sep": " ", "header": False, "quoting": csv.QUOTE_NONE}
     )
+    with claim_file(path):
+        _write(path, head, columns, options)
+
+
+def _write(path: Path, head: str, columns: dict[str, np.ndarray], options: dict[str, Any]) -> None:
+    import pandas as pd
+
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("wb") as raw:
@@ -62,9 +70,7 @@ def write_trace(workload: Workload, path: str | os.PathLike[str], format: str | 
             part, "w", encoding="utf-8", compression=kind, errors="strict"
         ) as handles:
             handles.handle.write(head)
-            pd.DataFrame(columns).to_csv(
-                handles.handle, index=False, header=name == "csv", lineterminator="\n", **options
-            )
+            pd.DataFrame(columns).to_csv(handles.handle, index=False, lineterminator="\n", **options)
         part.replace(path)
     except UnicodeEncodeError as error:
         raise UserError(

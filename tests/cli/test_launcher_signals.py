@@ -32,7 +32,9 @@ def uninterrupted(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 42)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 42), (signal.SIGHUP, 42)]
+)
 def test_a_signal_saves_and_resuming_equals_never_stopping(number, code, uninterrupted, tmp_path, root):
     folder = tmp_path / "run"
     command = [*LONG, "--model_dir", str(folder)]

@@ -29,8 +29,10 @@ from schedrl.learning.checkpoint import atomic_write
 from schedrl.learning.lost_workers import WorkersLost
 from schedrl.learning.rollout import NumericsError
 from schedrl.settings import UserError
+from schedrl.settings.claims import FolderLost, claim
 
 LOOK_EVERY = 1.0  # seconds between two looks at whether somebody still waits
+PATIENCE = 60.0  # seconds in which another process may let go of the run's folder
 
 
 class Reporter(Progress):
@@ -71,8 +73,10 @@ def perform(request: Mapping[str, Any]) -> dict[str, Any]:
     try:
         with Interrupts(reporter.say) as interrupts:
             _end_with(request.get("waiting"))
-            run = train(plan, budget, reporter, interrupts, None)
-    except (NumericsError, UserError, WorkersLost) as error:
+            # One of a comparison that was killed saves and ends by itself: a moment later the folder is free.
+            with claim(plan.folder or "", "--output_dir", wait=PATIENCE):
+                run = train(plan, budget, reporter, interrupts, None)
+    except (NumericsError, UserError, WorkersLost, FolderLost) as error:
         return {"status": "failed", "error": " ".join(str(error).split())}
     except (KeyboardInterrupt, SystemExit):  # before there was anything to save
         return {"status": "stopped"}

@@ -55,6 +55,8 @@ class ComparisonPlan:
     folder: Path
     command: str
     """The command line, to be typed again."""
+    numbered: bool = False
+    """Whether the folder is the default one, and may get a number."""
 
     def with_budget(self, decisions: int) -> ComparisonPlan:
         """Return the plan with one budget, in decisions, for every run."""
@@ -124,6 +126,7 @@ def read_plan(argv: Iterable[str] | None) -> ComparisonPlan:
         _baselines(settings, resolved[environment], "baselines" in resolved.given[CompareSettings]),
         check_folder_writable(settings.output_dir),
         shlex.join(["python", "compare_algorithms.py", *argv]),
+        "output_dir" not in resolved.given[CompareSettings],
     )
     return plan if settings.num_episodes else plan.with_budget(settings.total_steps or DECISIONS)
 

@@ -171,28 +171,16 @@ def _note(request: Mapping[str, Any], content: Mapping[str, Any]) -> None:
 
 @contextmanager
 def _running(folder: Path) -> Iterator[Path]:
-    """Hold the results folder for this comparison; yield the folder of signs, and remove it in the end."""
-    import fcntl
+    """Make, yield and in the end remove the folder of signs; the results folder is held by the command."""
     import shutil
 
     signs = folder / RUNNING
     try:
-        signs.mkdir(parents=True, exist_ok=True)
-        lock = open(signs / "lock", "w")  # noqa: SIM115  held until the end
+        shutil.rmtree(signs, ignore_errors=True)  # of a comparison that was killed
+        signs.mkdir(parents=True)
     except OSError as error:
         raise UserError(f"can't write in {folder} ({error.strerror}); choose another --output_dir") from None
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        raise UserError(
-            f"another comparison is training in {folder}; wait for it, or choose another --output_dir"
-        ) from None
-    try:
-        (signs / STOP).unlink(missing_ok=True)
-        for old in signs.glob("*.json"):
-            old.unlink()
         yield signs
     finally:
         shutil.rmtree(signs, ignore_errors=True)
-        lock.close()

@@ -36,6 +36,7 @@ from schedrl.learning.run_folder import Run, newest_checkpoint
 from schedrl.learning.shards import OthersFailed
 from schedrl.learning.worker_processes import PR_SET_PDEATHSIG
 from schedrl.settings import UserError
+from schedrl.settings.claims import FolderLost
 
 CONTACT = (
     "UnavailableError", "AbortedError", "CancelledError", "DeadlineExceededError", "InternalError",
@@ -60,7 +61,7 @@ def main() -> int:
     except NumericsError as error:
         tell(reason=f"not a number: {error}")
         return NUMERICS
-    except (UserError, OthersFailed) as error:
+    except (UserError, OthersFailed, FolderLost) as error:
         tell(reason=str(error), echo=isinstance(error, OthersFailed))
         return REFUSED
     except Exception as error:

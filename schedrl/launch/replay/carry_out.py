@@ -28,6 +28,11 @@ MANY_JOBS = 500
 """From so many on it is said before that `conservative` is slow: nothing is said while it plays."""
 
 
+def holds_no_report(folder: Path) -> bool:
+    """Tell whether no report of a replay is in a folder."""
+    return not (folder / report.HTML).exists()
+
+
 def run(request: Request) -> int:
     """Carry out the replay; return the exit code."""
     say = Speaker()

@@ -27,6 +27,8 @@ class Request:
     folder: Path
     command: str
     """The command line, to be typed again."""
+    numbered: bool = False
+    """Whether the folder is the default one, and may get a number."""
 
 
 def is_replay(argv: Iterable[str] | None) -> bool:
@@ -48,7 +50,8 @@ def read_request(argv: Iterable[str] | None) -> Request:
                 f"{flag} is for training; a replay (--policies) takes rules and trained models only"
             )
     args = make_parser().parse_args(argv)
-    settings = resolve([ReplaySettings], args)[ReplaySettings]
+    resolved = resolve([ReplaySettings], args)
+    settings = resolved[ReplaySettings]
     if not settings.trace:
         raise UserError("a replay needs --trace FILE, the jobs; job_distribution.py generate makes some")
     args.file = settings.trace
@@ -60,6 +63,7 @@ def read_request(argv: Iterable[str] | None) -> Request:
         frozenset(name for name, learned in found if learned),
         check_folder_writable(settings.output_dir),
         shlex.join(["python", "compare_algorithms.py", *argv]),
+        "output_dir" not in resolved.given[ReplaySettings],
     )
 
 

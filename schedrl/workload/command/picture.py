@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from schedrl.settings import UserError
+from schedrl.settings.claims import claim_file
 from schedrl.workload.types import Workload
 from schedrl.workload.units import SECONDS
 
@@ -34,7 +35,8 @@ def draw(workload: Workload, path: str, title: str) -> None:
     _hours(panels[1, 1], workload)
     figure.suptitle(f"{Path(title).name}: {len(workload):,} jobs")
     try:
-        figure.savefig(path, dpi=110)
+        with claim_file(path, "--plot"):
+            figure.savefig(path, dpi=110)
     except (OSError, ValueError) as error:
         raise UserError(
             f"can't draw {path}: {error}; name a .png, .svg or .pdf that can be written"
