@@ -432,13 +432,6 @@ def test_a_backend_chosen_outside_carries_the_runs(standin, tmp_path):
     assert "2 of 2 runs over" in said[-1]
 
 
-def test_two_comparisons_in_one_folder_are_refused(tmp_path):
-    with training._running(tmp_path):
-        with pytest.raises(UserError, match="another comparison is training"):
-            training._running(tmp_path).__enter__()
-        assert (tmp_path / training.RUNNING).exists()
-
-
 @pytest.mark.slow
 def test_the_whole_command_in_processes_that_loky_waits_for(tmp_path):
     import subprocess
