@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from schedrl.launch.workload import (
     filled,
     guest_of,
 )
+from schedrl.learning.run_description import named_in, told_of_code
 from schedrl.settings import (
     Guest,
     Parser,
@@ -75,7 +75,7 @@ def make_parser(env: str, guest: Guest | None = None) -> Parser:
 def main(argv: list[str] | None = None) -> int:
     """Evaluate the model, write the files, print the tables."""
     first = peek(argv, env="", model_dir="")
-    env = registry.find("environment", first.env or environment_of(first.model_dir))
+    env = registry.find("environment", first.env or named_in(first.model_dir).get("env", "deeprm"))
     guest = _guest(argv, env, first.model_dir)
     args = make_parser(env, guest).parse_args(argv)
     on_cluster = env == "simple_cluster"
@@ -87,7 +87,7 @@ def main(argv: list[str] | None = None) -> int:
 
     policy, run = load_policy(args.model_dir)
     settings, windows = _settings(args, env, run, policy, guest)
-    for line in described(settings):
+    for line in (*told_of_code(run), *described(settings)):
         print(line, flush=True)
     algo = run.get("algo", "policy")
     with _claimed_folder(args) as claim:
@@ -133,14 +133,6 @@ def _on_cluster(args: argparse.Namespace, algo: str, policy: Any, settings: Any,
     print("\n" + sequences.conclusion(replay, f"{algo} ({policy.play})"))
     print("\nwrote " + ", ".join(map(str, paths)))
     return 0
-
-
-def environment_of(model_dir: str) -> str:
-    """Return the environment that the run in a folder was trained on, deeprm where that isn't known."""
-    try:
-        return json.loads((Path(model_dir) / "run.json").read_bytes())["env"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return "deeprm"
 
 
 def _claimed_folder(args: argparse.Namespace) -> claims.Claim:

@@ -79,7 +79,7 @@ def finished(run: Training) -> bool:
 def refuse_another(run: Training) -> None:
     """Raise `UserError` if the run's folder holds a run of other settings."""
     from schedrl.launch.plan import read_plan
-    from schedrl.learning.run_folder import read_description
+    from schedrl.learning.run_description import read_description
 
     if not (run.folder / "run.json").exists():
         return

@@ -20,9 +20,7 @@ def teacher_for(name: str, environment: Any) -> Heuristic:
         UserError: it would break the rules of play.
     """
     if not getattr(environment, "has_teachers", False):
-        raise UserError(
-            f"pretrain is {name}, but heuristics can't be imitated in this environment; set pretrain none"
-        )
+        raise UserError(f"pretrain is {name}, but heuristics can't play this environment; set pretrain none")
     found, limit = registry.get("heuristic", name)(), environment.idle_limit
     if found.idles and limit is not None:
         raise UserError(

@@ -30,6 +30,8 @@ from schedrl.settings import UserError
 
 AFTERWARDS = ("no_eval", "render", "num_eval_episodes")
 """Settings of the launcher that say what happens when the training is over."""
+MAY_BE_UNKNOWN = ("episode_return", "slowdown", "episode_length", "explained_variance")
+"""Metrics that are NaN where no episode has ended, or all returns are equal."""
 
 
 def run(plan: Plan) -> int:
@@ -161,6 +163,7 @@ def open_run(plan: Plan, budget: Budget, say: Callable[[str], None] | None = Non
         resume=plan.launch.resume,
         say=say,
         checkpoint_every=plan.launch.checkpoint_every,
+        accept_changes=plan.launch.accept_changes,
         selection=selection_of(plan, say or (lambda text: None)),
         # Nothing that could be resumed is there (`plan` has looked): at most what a killed start left.
         overwrite=fresh and plan.folder is not None and (plan.folder / "run.json").exists(),
@@ -190,13 +193,13 @@ def undone_if_refused(folder: Path | None) -> Iterator[None]:
 
 
 def require_learning(record: Mapping[str, float]) -> None:
-    """Stop a run whose losses are no numbers any more: nothing better can come of it.
+    """Stop a run whose metrics are no numbers any more: nothing better can come of it.
 
     Raises:
-        NumericsError: it names the loss and how to find the tensor.
+        NumericsError: it names the metric and how to find the tensor.
     """
     for name, value in record.items():
-        if name.endswith(("_loss", "grad_norm")) and not math.isfinite(value):
+        if name not in MAY_BE_UNKNOWN and not math.isfinite(value):
             raise NumericsError(
                 f"{name} is {value} after {record['decisions']:.0f} decisions; --check_numerics True names "
                 "the first such tensor, a lower --learning_rate often helps"

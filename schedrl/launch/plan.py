@@ -6,7 +6,6 @@ What a user can get wrong is refused here, before anything is written or anythin
 from __future__ import annotations
 
 import argparse
-import json
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from schedrl.launch.distributed.cluster import cluster_of
 from schedrl.launch.folders import chosen_folder
 from schedrl.launch.settings import LaunchSettings
 from schedrl.launch.workload import add_workload_arguments, data_of, guest_of
+from schedrl.learning.run_description import named_in
 from schedrl.settings import (
     Guest,
     Parser,
@@ -84,7 +84,7 @@ def read_plan(argv: Iterable[str] | None) -> Plan:
     """
     argv = None if argv is None else list(argv)
     first = peek(argv, algo="", env="", model_dir="", mode="")
-    stored = _names_in(first.model_dir)
+    stored = named_in(first.model_dir)
     algo = registry.find("algorithm", first.algo or stored.get("algo", "ppo"))
     env = registry.find("environment", first.env or stored.get("env", "deeprm"))
     refuse_unable([algo], env)
@@ -135,15 +135,6 @@ def make_parser(classes: Iterable[type[Settings]], guest: Guest | None = None) -
     add_workload_arguments(parser, guest)
     add_arguments(parser, *classes)
     return parser
-
-
-def _names_in(model_dir: str) -> dict[str, str]:
-    """Return algorithm and environment of the run in a folder, if any; what is wrong with it comes later."""
-    try:
-        description = json.loads((Path(model_dir) / "run.json").read_bytes()) if model_dir else {}
-        return {name: description[name] for name in ("algo", "env") if name in description}
-    except (OSError, ValueError, TypeError):
-        return {}
 
 
 def _refuse_resumed_debugging(launch: LaunchSettings) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 from schedrl.launch.settings import LaunchSettings
 from schedrl.launch.workload import filled
+from schedrl.learning.run_description import told_of_code
 from schedrl.settings import Resolved, Settings, UserError
 from schedrl.settings.values import show
 
@@ -29,7 +30,7 @@ def resumed(
     """
     from schedrl.learning.run_folder import check_resumable
 
-    description = check_resumable(folder)
+    description = check_resumable(folder, changed=launch.accept_changes)
     stored = {"algo": description["algo"], "env": description["env"], "seed": description["seed"]}
     differing = [
         _difference(name, getattr(launch, name), stored[name])
@@ -37,7 +38,7 @@ def resumed(
         if name in stored and getattr(launch, name) != stored[name]
     ]
     chosen: list[Any] = [launch.replace(seed=description["seed"])]
-    notes: list[str] = []
+    notes = told_of_code(description)
     for key, cls in zip(("environment", "algorithm"), classes[1:], strict=True):
         settings, wrong, changed = _laid_over(
             cls, description["settings"][key], resolved.changes(cls), folder

@@ -30,6 +30,9 @@ class LaunchSettings(Settings):
     """Folder of the run. None: models/ALGO_ENV, or with a number where a run is there already."""
     resume: bool = False
     """Continue the run in model_dir exactly; only the budget may differ. Default folder: the newest run."""
+    accept_changes: bool = False
+    """With resume: go on although files of the run were changed since they were written, with the settings
+    that run.json has now; logs that the checkpoint doesn't go with are set aside and begun anew."""
     render: bool = False
     """Print pictures of the cluster: of every step in debug mode, else of one episode after training."""
     no_eval: bool = False

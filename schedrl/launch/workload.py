@@ -5,11 +5,11 @@ A workload brings settings of its own, so it must be known before the parser can
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from schedrl.learning.run_description import raw_description
 from schedrl.settings import Guest, Parser, Settings, UserError, add_arguments, add_own_arguments, peek
 
 HOLDER = "workload_settings"
@@ -54,11 +54,14 @@ def guest_of(
 
 def _stored(folder: str | Path | None) -> dict[str, Any]:
     """Return the environment of the run in a folder, if any; what is wrong with it comes later."""
-    try:
-        description = json.loads((Path(folder) / "run.json").read_bytes()) if folder else {}
-        return dict(description["settings"]["environment"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
+    found: Any = raw_description(folder)
+    for name in ("settings", "environment"):
+        found = found.get(name) if isinstance(found, dict) else None
+    environment = dict(found) if isinstance(found, dict) else {}
+    right = isinstance(environment.get("workload", ""), str) and isinstance(
+        environment.get(HOLDER) or {}, dict
+    )
+    return environment if right else {}
 
 
 def add_workload_arguments(parser: Parser, guest: Guest | None) -> None:

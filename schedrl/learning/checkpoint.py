@@ -1,15 +1,15 @@
 """Checkpoints: arrays and plain numbers in one `.npz`, without pickle; a half-written file is never read.
 
 A file is written under a temporary name beside its place, flushed to the disk and renamed, which is atomic.
-Loading checks the format version and, on request, shapes; whatever is wrong is a `UserError` that says what
-to do.
+Loading checks the format version, a hash of all that was written and, on request, shapes; whatever is wrong
+is a `UserError` that says what to do.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,10 +17,38 @@ from typing import Any
 
 import numpy as np
 
+from schedrl.learning.run_description import FORMAT_VERSION
+from schedrl.learning.schema import Shape, fault
 from schedrl.settings import UserError
+from schedrl.settings.values import shown
 
-FORMAT_VERSION = 1
 HEADER = "header.json"
+DIGEST = "digest"
+"""Of a header: the hash of the rest of it and of all arrays. Files of earlier versions have none."""
+POLICY_SHAPE = {
+    "spec": {
+        "network": str,
+        "hidden": [int],
+        "leaves": {"*": [(list, str)]},
+        "num_actions": int,
+        "num_values?": int,
+        "layer_norm?": bool,
+        "prior?": float,
+        "actions?": {"sizes": [int], "low": [float], "high": [float], "in_tuple": bool},
+        "gaussian?": bool,
+        "normalised": [str],
+        "representation": str,
+    },
+    "decisions": int,
+    "play?": str,
+    "run_id?": str,
+}
+SHAPES: dict[str | None, Shape] = {
+    None: {},
+    "policy": POLICY_SHAPE,
+    "checkpoint": {"plain?": dict, "seconds?": float, "workers?": int, "run_id?": str},
+}
+"""Kind of file -> what its header must look like."""
 
 
 @contextmanager
@@ -40,14 +68,15 @@ def atomic_write(path: Path | str) -> Iterator[Any]:
 
 
 def save_arrays(path: Path | str, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:
-    """Write named arrays and a JSON header (`format_version` is added) to `path`, atomically."""
-    text = json.dumps({"format_version": FORMAT_VERSION, **header}, sort_keys=True)
+    """Write named arrays and a JSON header (`format_version`, `digest` are added) to `path`, atomically."""
     members: dict[str, Any] = {name: np.asarray(array) for name, array in arrays.items()}
     for name, array in members.items():
         if array.dtype == object:
             raise TypeError(
                 f"{name} holds Python objects; a checkpoint takes arrays of numbers, bools and text only"
             )
+    whole = json.loads(json.dumps({"format_version": FORMAT_VERSION, **header}))
+    text = json.dumps(whole | {DIGEST: digest_of(members, whole)}, sort_keys=True)
     members[HEADER] = np.frombuffer(text.encode(), np.uint8)
     with atomic_write(path) as file:
         np.savez(file, **members)
@@ -70,18 +99,50 @@ def load_arrays(path: Path | str, kind: str | None = None) -> tuple[dict[str, np
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
         header = json.loads(arrays.pop(HEADER).tobytes())
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # a damaged archive raises whatever zipfile, zlib and NumPy stumble over
         raise UserError(
-            f"{path} is damaged or was not written by this program ({error}); use an older checkpoint"
-        ) from error
-    version = header.get("format_version")
+            f"{path} is damaged or was not written by this program ({error}); {_remedy(path)}"
+        ) from None
+    if wrong := fault(header, {"format_version": int}):
+        raise UserError(f"{path} is damaged or was not written by this program ({wrong}); {_remedy(path)}")
+    version = header["format_version"]
     if version != FORMAT_VERSION:
         raise UserError(
-            f"{path} has format version {version}, this program reads {FORMAT_VERSION}; train again"
+            f"{path} has format version {shown(version)}, this program reads {FORMAT_VERSION}; train again"
         )
     if kind is not None and header.get("kind") != kind:
-        raise UserError(f"{path} is a {header.get('kind')!r} file, not a {kind!r} file")
+        raise UserError(f"{path} is a {shown(header.get('kind'))!r} file, not a {kind!r} file")
+    if "run_id" in header and DIGEST not in header:
+        raise UserError(f"{path} has no hash of its content, which it was written with; {_remedy(path)}")
+    if DIGEST in header and header[DIGEST] != digest_of(arrays, header):
+        raise UserError(f"{path} is damaged or was changed after it was written; {_remedy(path)}")
+    if wrong := fault(header, SHAPES.get(kind, {})):
+        raise UserError(f"the header of {path} is damaged ({wrong}); {_remedy(path)}")
     return arrays, header
+
+
+def _remedy(path: Path) -> str:
+    """Return what to do where a file can't be used."""
+    if path.parent.name == "checkpoints":
+        steps = sorted(path.parent.glob("step_*.npz"))
+        if path in steps[1:]:
+            older = steps[steps.index(path) - 1].name
+            return f"remove it, and --resume goes on from the older checkpoint {older}"
+        return "there is no older checkpoint; put back the file that was written, or train anew"
+    return (
+        "put back the file that was written; of a run, launcher.py --model_dir DIR --resume writes it again"
+    )
+
+
+def digest_of(arrays: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> str:
+    """Return the hash of arrays and of a header without its digest."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode())
+        digest.update(np.ascontiguousarray(array).data if array.size else b"")
+    rest = {key: value for key, value in header.items() if key != DIGEST}
+    digest.update(json.dumps(rest, sort_keys=True).encode())
+    return digest.hexdigest()
 
 
 def check_shapes(found: Mapping[str, Any], expected: Mapping[str, Any], what: str) -> None:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from schedrl.learning.checkpoint import atomic_write
 
 VERSION = "brain.Event:2"
 
@@ -55,3 +58,42 @@ class EventFile:
 
     def _write(self, event: Any) -> None:
         self._records.write(event.SerializeToString())
+
+
+def cut_events(folder: Path, step: int) -> None:
+    """Take back what event files hold beyond a step, so that a resumed run's curves don't go back in time.
+
+    A record that a kill or a damage has broken ends its file too.
+    """
+    for path in sorted(folder.glob("events.out.tfevents.*")):
+        content = path.read_bytes()
+        kept, steps = _up_to(content, step)
+        if not steps:
+            path.unlink()
+        elif kept < len(content):
+            with atomic_write(path) as file:
+                file.write(content[:kept])
+
+
+def _up_to(content: bytes, step: int) -> tuple[int, int]:
+    """Return the bytes of the records up to a step, and how many of them have values."""
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.tensorflow_stub.pywrap_tensorflow import masked_crc32c
+
+    kept = steps = 0
+    while kept + 12 <= len(content):
+        length, check = struct.unpack_from("<QI", content, kept)
+        data, end = content[kept + 12 : kept + 12 + length], kept + 16 + length
+        if check != masked_crc32c(content[kept : kept + 8]) or end > len(content):
+            break
+        if struct.unpack_from("<I", content, end - 4)[0] != masked_crc32c(data):
+            break
+        try:
+            event = Event.FromString(data)
+        except DecodeError:
+            break
+        if event.step > step:
+            break
+        kept, steps = end, steps + event.HasField("summary")
+    return kept, steps

@@ -6,18 +6,19 @@ one (times apart).
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Mapping
+import hashlib
+import itertools
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from schedrl.learning.checkpoint import atomic_write
-from schedrl.learning.events import EventFile
+from schedrl.learning.events import EventFile, cut_events
+from schedrl.learning.kept_logs import ASIDE, HISTORIES, METRICS, Kept, digest_of
 
 Record = dict[str, float]
-HISTORIES = {"r": "reward_history.npy", "slowdown": "slowdown_history.npy"}
 
 
 class Logger:
@@ -34,7 +35,7 @@ class Logger:
         self._tensorboard = tensorboard and folder is not None
         self._history: dict[str, list[np.ndarray]] = {key: [] for key in HISTORIES}
         self._file: Any = None
-        self._rows: Any = None
+        self._bytes, self._digest = 0, hashlib.sha256()
         self._events: Any = None
 
     def log(self, record: Record, episodes: Mapping[str, np.ndarray]) -> None:
@@ -74,36 +75,48 @@ class Logger:
         self._file = self._events = None
 
     def state(self) -> dict[str, Any]:
-        """Return the lengths at a checkpoint."""
-        return {f"length/{key}": len(self.history(key)) for key in HISTORIES}
+        """Return lengths and hashes of what was logged up to a checkpoint."""
+        state: dict[str, Any] = {"metrics/bytes": self._bytes, "metrics/digest": self._digest.hexdigest()}
+        for key in HISTORIES:
+            history = self.history(key)
+            state |= {f"length/{key}": len(history), f"digest/{key}": digest_of(history)}
+        return state
 
-    def load_state(self, state: Mapping[str, Any], decisions: int) -> None:
-        """Cut the files back to a checkpoint made after `decisions`."""
+    def load_state(self, kept: Kept, decisions: int) -> None:
+        """Cut the files back to a checkpoint made after `decisions`; set aside what is not as it was then.
+
+        Raises:
+            OSError: they can't be written.
+        """
         if self.folder is None:
             return
-        for key, name in HISTORIES.items():
-            if (self.folder / name).exists():
-                kept = np.load(self.folder / name, allow_pickle=False)[: state[f"length/{key}"]]
-                self._history[key] = [kept]
-        path = self.folder / "metrics.csv"
-        if path.exists():
-            with open(path, newline="") as file:
-                header, *rows = list(csv.reader(file))
-            kept_rows = [row for row in rows if len(row) == len(header) and float(row[0]) <= decisions]
-            with atomic_write(path) as file:
-                file.write("\n".join(",".join(row) for row in [header, *kept_rows]).encode() + b"\n")
+        for name in kept.changed:
+            if (path := self.folder / name).exists():
+                names = (path.with_name(f"{name}{ASIDE}{number or ''}") for number in itertools.count())
+                path.replace(next(free for free in names if not free.exists()))
+        self._history = {key: [history] for key, history in kept.histories.items()}
+        if kept.metrics:
+            with atomic_write(self.folder / METRICS) as file:
+                file.write(kept.metrics)
+        self._count(kept.metrics)
+        cut_events(self.folder / "tensorboard", decisions)
+
+    def _count(self, content: bytes) -> None:
+        self._bytes += len(content)
+        self._digest.update(content)
 
     def _write_row(self, record: Record) -> None:
         assert self.folder is not None
         if self._file is None:
-            path = self.folder / "metrics.csv"
-            continued = path.exists()
-            # newline="\n": the same bytes on every system.
-            self._file = open(path, "a", newline="\n", encoding="utf-8")  # noqa: SIM115 - open for the whole run
-            self._rows = csv.DictWriter(self._file, list(record), lineterminator="\n")
-            if not continued:
-                self._rows.writeheader()
-        self._rows.writerow({key: format(value, ".9g") for key, value in record.items()})
+            self._file = open(self.folder / METRICS, "ab")  # noqa: SIM115 - open for the whole run
+            if not self._bytes:
+                self._write_line(record)
+        self._write_line(format(value, ".9g") for value in record.values())
+
+    def _write_line(self, cells: Iterable[str]) -> None:
+        line = (",".join(cells) + "\n").encode()
+        self._file.write(line)
+        self._count(line)
 
     def _write_events(self, record: Record) -> None:
         assert self.folder is not None

@@ -15,9 +15,9 @@ from schedrl.learning import networks
 from schedrl.learning.checkpoint import check_shapes, load_arrays
 from schedrl.learning.distributions import LARGE_NEGATIVE, NotANumberError, first_largest, require_legal
 from schedrl.learning.normaliser import Normaliser, normalise
-from schedrl.learning.run_folder import SCALES, read_description
-from schedrl.learning.selection import GREEDY
-from schedrl.settings import UserError
+from schedrl.learning.run_description import SCALES, read_description
+from schedrl.learning.selection import GREEDY, SAMPLED
+from schedrl.settings import UserError, one_of
 
 MASK = "action_mask"
 
@@ -91,10 +91,32 @@ class NumpyPolicy:
         Raises:
             UserError: missing, damaged, or from another version.
         """
-        arrays, header = load_arrays(path, kind="policy")
-        policy = make_policy(header["spec"], arrays["weights"], arrays, seed)
-        policy.play = header.get("play", GREEDY)
-        policy.scales = header.get("scales")
+        return cls.of_file(path, *load_arrays(path, kind="policy"), seed)
+
+    @staticmethod
+    def of_file(
+        path: Path | str, arrays: Mapping[str, np.ndarray], header: Mapping[str, Any], seed: int = 0
+    ) -> NumpyPolicy:
+        """Return the policy of what was read from a `policy.npz`; raises as `load`."""
+        play = header.get("play", GREEDY)
+        one_of(f"way to play in {path}", play, (GREEDY, SAMPLED))
+        for name, values in arrays.items():
+            if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
+                raise UserError(
+                    f"{path} can't be played: {name} of it are no finite numbers; train anew, with a lower "
+                    "--learning_rate"
+                )
+        try:
+            policy = make_policy(header["spec"], arrays["weights"], arrays, seed)
+        except UserError:
+            raise
+        except (KeyError, TypeError, ValueError, IndexError, ArithmeticError, MemoryError) as error:
+            raise UserError(
+                f"{path} is damaged: its weights and its header don't fit ({type(error).__name__}: {error}); "
+                "put back the file that was written"
+            ) from None
+        policy.play = play
+        policy.scales = header.get(SCALES)
         return policy
 
     def shapes_on(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
@@ -275,8 +297,15 @@ def load_policy(folder: Path | str, seed: int = 0) -> tuple[NumpyPolicy, dict[st
     Raises:
         UserError: a file is missing, damaged or from another version.
     """
-    description = read_description(folder)
-    policy = NumpyPolicy.load(Path(folder) / "policy.npz", seed)
+    description, path = read_description(folder), Path(folder) / "policy.npz"
+    arrays, header = load_arrays(path, kind="policy")
+    trained_by = header.get("run_id", description["run_id"])
+    if trained_by not in (description["run_id"], *description.get("before", ())):
+        raise UserError(
+            f"{path} was trained by another run than {Path(folder) / 'run.json'} describes; put back the "
+            "file that goes with it (other settings for an evaluation are given on the command line)"
+        )
+    policy = NumpyPolicy.of_file(path, arrays, header, seed)
     policy.scales = policy.scales or description["settings"].get(SCALES)
     return policy, description
 

@@ -13,12 +13,8 @@ models/ppo_deeprm/
 
 from __future__ import annotations
 
-import hashlib
-import importlib.metadata
 import json
-import platform
 import shutil
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -28,14 +24,13 @@ import numpy as np
 
 from schedrl.learning import shards
 from schedrl.learning.budget import Budget
-from schedrl.learning.checkpoint import (
-    FORMAT_VERSION,
-    atomic_write,
-    check_shapes,
-    load_arrays,
-)
+from schedrl.learning.checkpoint import atomic_write, check_shapes, load_arrays, unflatten_state
+from schedrl.learning.kept_logs import HISTORIES, Kept, kept_logs, require_unchanged
 from schedrl.learning.logger import Logger, Record
 from schedrl.learning.replicas import ALONE, Replicas
+from schedrl.learning.rollout import NumericsError
+from schedrl.learning.run_description import SCALES, describe_run, read_description
+from schedrl.learning.schema import fault
 from schedrl.learning.selection import GREEDY, Selection
 from schedrl.settings import UserError
 from schedrl.settings.claims import SameFolder
@@ -44,10 +39,16 @@ FILES = (
     "run.json", "metrics.csv", "validation.csv", "policy.npz", "reward_history.npy", "slowdown_history.npy",
 )  # fmt: skip
 FOLDERS = ("checkpoints", "saved_model", "tensorboard")
-NAMES = ("algo", "env")
-SCALES = "scales"
-"""Of what is kept beside settings: what times are measured in (`schedrl.envs.simple_cluster.scales`)."""
-PACKAGES = ("tensorflow", "keras", "numpy", "numba", "scipy", "gymnasium")
+FREE = ("total_steps", "num_episodes", "schedule_steps", "schedule_episodes")
+"""Settings that a resumed run may have others of: the budget, and what learning rates are planned over."""
+
+
+LOGGED = {
+    **{f"length/{key}": int for key in HISTORIES},
+    **{f"digest/{key}?": str for key in HISTORIES},
+    **{"metrics/bytes?": int, "metrics/digest?": str},
+}
+"""What a checkpoint says of the logs."""
 
 
 class Run:
@@ -68,6 +69,7 @@ class Run:
         selection: chooses the weights that are kept; None keeps the last.
         replicas: that train together. Each has a `Run` with a seed of its own; the chief's (index 0) writes
             the folder, which all can read.
+        accept_changes: resume although files of the folder are not as they were written.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Run:
         tensorboard: bool = True,
         selection: Selection | None = None,
         replicas: Replicas = ALONE,
+        accept_changes: bool = False,
     ):
         self.say = say or (lambda text: None)
         self.budget, self.seed, self.resume = budget, seed, resume
@@ -96,33 +99,41 @@ class Run:
         self.model: Any = None
         self._last_checkpoint: int | None = None
         self._seconds_before, self._started = 0.0, time.perf_counter()
+        self._settings, self._accept_changes = settings or {}, accept_changes
+        self.description: dict[str, Any] = {}
         if self.folder is not None and self.is_chief:
-            self._open_folder(self.folder, settings or {}, overwrite)
+            self._open_folder(self.folder, overwrite)
         self.logger = Logger(self.folder if self.is_chief else None, callback, tensorboard)
         self._same = SameFolder(self.folder) if self.folder is not None and self.is_chief else None
 
-    def _open_folder(self, folder: Path, settings: Mapping[str, Any], overwrite: bool) -> None:
-        old = newest_checkpoint(folder)
-        if self.resume and old is None:
-            raise UserError(f"{folder} has no checkpoint to resume; start without --resume")
-        if not self.resume and old is not None and not overwrite:
+    def _open_folder(self, folder: Path, overwrite: bool) -> None:
+        if self.resume:
+            stored = check_resumable(folder, changed=self._accept_changes, whole=False)
+            refuse_other_settings(folder, stored, self._settings)
+            self.description = describe_run(self._settings, self.seed, stored)
+            return  # nothing is written before all is read: `restore`
+        if newest_checkpoint(folder) is not None and not overwrite:
             raise UserError(
                 f"{folder} already holds a run; give --resume to continue it, or another --model_dir"
             )
-        if self.resume:
-            refuse_other_settings(folder / "run.json", settings)
+        self.description = describe_run(self._settings, self.seed)
         try:
             remove_leftovers(folder)
-            if overwrite and not self.resume:
+            if overwrite:
                 clear(folder)
             (folder / "checkpoints").mkdir(parents=True, exist_ok=True)
-            description = describe_run(settings, self.seed)
-            with atomic_write(folder / "run.json") as file:
-                file.write(json.dumps(description, indent=2, sort_keys=True).encode() + b"\n")
+            self._write_description(folder)
         except OSError as error:
             raise UserError(
                 f"cannot write into {folder} ({error.strerror}); choose another --model_dir"
             ) from error
+
+    def _write_description(self, folder: Path) -> None:
+        content = json.dumps(self.description, indent=2, sort_keys=True).encode() + b"\n"
+        path = folder / "run.json"
+        if not path.exists() or path.read_bytes() != content:
+            with atomic_write(path) as file:
+                file.write(content)
 
     # -- the loop's conditions -------------------------------------------------------------------------------
 
@@ -160,15 +171,41 @@ class Run:
         if not self.resume or self.folder is None:
             self.replicas.start_alike(parts["model"])
             return
-        state, seconds = shards.load(self.folder, self.replicas)
-        for name, part in parts.items():
-            part.load_state(state[name])
-        self.budget.load_state(state["budget"])
-        self.logger.load_state(state["logger"], self.budget.decisions)
-        if self.selection is not None and "selection" in state:
-            self.selection.load_state(state["selection"])
+        state, header = shards.load(self.folder, self.replicas)
+        try:
+            for name, part in parts.items():
+                part.load_state(state[name])
+            self.budget.load_state(state["budget"])
+            if self.selection is not None and "selection" in state:
+                self.selection.load_state(state["selection"])
+            kept = kept_logs(self.folder, state["logger"], self.budget.decisions) if self.is_chief else Kept()
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
+            if isinstance(error, UserError):
+                raise
+            raise UserError(
+                f"the newest checkpoint of {self.folder} can't be used ({type(error).__name__}: {error}); "
+                f"{older_checkpoint(self.folder)}or train anew"
+            ) from None
+        if self.is_chief:
+            if not self._accept_changes:
+                decisions, older = self.budget.decisions, older_checkpoint(self.folder)
+                require_unchanged(self.folder, kept, decisions, older)
+            self._take_over(self.folder, kept)
         self._last_checkpoint = self.budget.decisions
-        self._seconds_before, self._started = seconds, time.perf_counter()
+        self._seconds_before, self._started = header.get("seconds", 0.0), time.perf_counter()
+
+    def _take_over(self, folder: Path, kept: Kept) -> None:
+        """Write what a resumed run changes in its folder, now that all has been read."""
+        for name, reason in kept.changed.items():
+            self.say(f"{name} is not as it was at the checkpoint ({reason}): set aside and begun anew")
+        try:
+            remove_leftovers(folder)
+            self._write_description(folder)
+            self.logger.load_state(kept, self.budget.decisions)
+        except OSError as error:
+            raise UserError(
+                f"can't write into {folder} ({error.strerror}); make it writable, then --resume"
+            ) from error
 
     def checkpoint(self, **parts: Any) -> None:
         """Look at the model among `parts` and save them (objects with `state`), each where it is due."""
@@ -181,18 +218,30 @@ class Run:
         if self.folder is None:
             return
         self._require_folder()
+        self._require_numbers(parts["model"])
         self.logger.flush()
         states = {name: part.state() for name, part in parts.items()}
         states |= {"budget": self.budget.state(), "logger": self.logger.state()}
         if self.selection is not None:
             states["selection"] = self.selection.state()
-        shards.save(self.folder, self.budget.decisions, states, self.seconds, self.replicas)
+        run_id = self.description.get("run_id")
+        shards.save(self.folder, self.budget.decisions, states, self.seconds, self.replicas, run_id)
         self._last_checkpoint = self.budget.decisions
 
     def _require_folder(self) -> None:
         """Raise `FolderLost` if the folder was removed: a save would make it anew, without what it held."""
         if self._same is not None:
             self._same.require()
+
+    def _require_numbers(self, model: Any) -> None:
+        """Raise `NumericsError` if weights or statistics are no finite numbers: nothing of it is kept."""
+        for name, values in model.state().items():
+            if isinstance(values, np.ndarray) and not np.isfinite(values).all():
+                raise NumericsError(
+                    f"{name} of the model are no finite numbers any more after {self.budget.decisions:,} "
+                    "decisions, and are not saved; --check_numerics True names the first such tensor, a "
+                    "lower --learning_rate often helps"
+                )
 
     def log(
         self, decisions: int, seconds: float, episodes: Mapping[str, np.ndarray], **metrics: float
@@ -230,12 +279,14 @@ class Run:
             self._save(parts)
         model = parts["model"]
         self._require_folder()
+        self._require_numbers(model)
         if self.selection is not None:
             # The checkpoint has the last weights, the policy the best; who was asked to stop stops now.
             self.selection.conclude(model, self.budget.decisions, look=not self.stop_requested)
         if self.folder is not None and self.is_chief:
             about = {"decisions": self.budget.decisions, "seed": self.seed, "play": self.play}
             about |= {SCALES: self.scales} if self.scales else {}
+            about |= {"run_id": self.description["run_id"]}
             model.save_policy(self.folder / "policy.npz", **about)
             if export:
                 model.export(self.folder / "saved_model")
@@ -245,54 +296,59 @@ class Run:
         self._require_folder()
 
 
-def refuse_other_settings(path: Path, settings: Mapping[str, Any]) -> None:
-    """Raise `UserError` if a run to be resumed had other settings; only the budget may change."""
-    try:
-        old = json.loads(path.read_bytes())["settings"]
-    except (OSError, ValueError, KeyError) as error:
-        raise UserError(f"{path} is missing or damaged ({error}); start a new run") from error
-    budget = {"total_steps", "num_episodes"}
+def refuse_other_settings(folder: Path, stored: Mapping[str, Any], settings: Mapping[str, Any]) -> None:
+    """Raise `UserError` if a run to be resumed had other settings; only those in FREE may change."""
+    old = stored["settings"]
     for section, values in json.loads(json.dumps(settings)).items():
         if section == SCALES:  # follow from the settings; another processor may round them otherwise
             continue
         if isinstance(values, dict) and isinstance(old.get(section), dict):
-            before, now = ({k: v for k, v in d.items() if k not in budget} for d in (old[section], values))
-            check_shapes(before, now, f"the run in {path.parent}")
+            before, now = ({k: v for k, v in d.items() if k not in FREE} for d in (old[section], values))
+            check_shapes(before, now, f"the run in {folder}")
 
 
-def read_description(folder: Path | str) -> dict[str, Any]:
-    """Return the content of a run's `run.json`: `algo`, `env`, `seed`, `settings` by section, and more.
+def check_resumable(folder: Path, *, changed: bool = False, whole: bool = True) -> dict[str, Any]:
+    """Return the description of a run that can be resumed, all of which was read; changes nothing on disk.
 
-    Raises:
-        UserError: it is missing, damaged or from another version of this program.
-    """
-    path = Path(folder) / "run.json"
-    try:
-        description = json.loads(path.read_bytes())
-        found = [description[key] for key in ("settings", "seed", *NAMES)] and description["format_version"]
-    except FileNotFoundError:
-        raise UserError(f"{folder} holds no run ({path} is missing); give the folder of a run") from None
-    except OSError as error:
-        raise UserError(f"can't read {path} ({error.strerror}); give the folder of a run") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path} is damaged or not of this program ({error!r}); train anew") from None
-    if found != FORMAT_VERSION:
-        raise UserError(f"{path} has format version {found}, this program reads {FORMAT_VERSION}; train anew")
-    return description
-
-
-def check_resumable(folder: Path) -> dict[str, Any]:
-    """Return the description of a run whose newest checkpoint can be read whole; changes nothing on disk.
+    Args:
+        folder: of the run.
+        changed: take it although run.json or the logs are not as they were written.
+        whole: see `read_description`.
 
     Raises:
-        UserError: there is no such run, no checkpoint, or one that is damaged or of another version.
+        UserError: there is no such run, no checkpoint, one that is damaged, of another version or of another
+            run, or logs that are not those that it goes with.
     """
-    description = read_description(folder)
     newest = newest_checkpoint(folder)
+    if newest is None and not (folder / "run.json").exists():
+        raise UserError(f"{folder} has no checkpoint to resume; start without --resume")
+    description = read_description(folder, changed=changed, whole=whole)
     if newest is None:
         raise UserError(f"{folder} has no checkpoint to resume; start without --resume")
-    load_arrays(newest, kind="checkpoint")
+    arrays, header = load_arrays(newest, kind="checkpoint")
+    older, before = older_checkpoint(folder), description.get("before", [])
+    made_by = header.get("run_id", description["run_id"])
+    if changed:
+        return description | {"before": [*before, made_by]}
+    decisions = shards.number_of(newest)
+    if made_by not in (description["run_id"], *before):
+        raise UserError(
+            f"{newest} was made by another run than {folder / 'run.json'} describes; put back the file that "
+            f"goes with it, {older}or give --accept_changes True to go on with the settings there"
+        )
+    state = unflatten_state({}, header.get("plain", {})).get("logger", {})
+    if wrong := fault(state, LOGGED):
+        raise UserError(f"{newest} is damaged ({wrong}); {older}or train anew")
+    require_unchanged(folder, kept_logs(folder, state, decisions), decisions, older)
     return description
+
+
+def older_checkpoint(folder: Path) -> str:
+    """Return what to do to go on from the checkpoint before the newest and a comma, or nothing."""
+    steps = shards.committed(Path(folder))
+    if len(steps) < 2:
+        return ""
+    return f"remove {steps[-1]} to go on from the older one after {shards.number_of(steps[-2]):,} decisions, "
 
 
 def clear(folder: Path) -> None:
@@ -321,44 +377,3 @@ def newest_checkpoint(folder: Path) -> Path | None:
 def _mean(episodes: Mapping[str, np.ndarray], key: str) -> float:
     values = episodes.get(key, ())
     return float(np.mean(values)) if len(values) else float("nan")
-
-
-def describe_run(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Return the content of `run.json`; `run_id` is the hash of the rest."""
-    versions: dict[str, str | None] = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            versions[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            versions[package] = None
-    names = {key: value for key, value in settings.items() if key in NAMES}
-    description = {
-        **names,
-        "format_version": FORMAT_VERSION,
-        "settings": {key: value for key, value in settings.items() if key not in NAMES},
-        "seed": seed,
-        "git": git_commit(),
-        "versions": versions,
-    }
-    text = json.dumps(description, sort_keys=True, default=str)
-    return json.loads(text) | {"run_id": hashlib.sha256(text.encode()).hexdigest()[:16]}
-
-
-def git_commit() -> dict[str, Any]:
-    """Return the commit this code ran from and whether files differed; Nones outside a repository."""
-
-    def git(*arguments: str) -> str | None:
-        try:
-            done = subprocess.run(
-                ["git", "--no-optional-locks", *arguments],  # on a full disk, status would leave its lock
-                cwd=Path(__file__).parent,
-                capture_output=True,
-                text=True,
-                timeout=10,
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            return None
-        return done.stdout.strip() if done.returncode == 0 else None
-
-    status = git("status", "--porcelain", "--untracked-files=no")
-    return {"commit": git("rev-parse", "HEAD"), "dirty": None if status is None else bool(status)}

@@ -30,9 +30,14 @@ def committed(folder: Path) -> list[Path]:
 
 
 def save(
-    folder: Path, number: int, states: Mapping[str, Mapping[str, Any]], seconds: float, replicas: Replicas
+    folder: Path,
+    number: int,
+    states: Mapping[str, Mapping[str, Any]],
+    seconds: float,
+    replicas: Replicas,
+    run_id: str | None = None,
 ) -> None:
-    """Write the checkpoint after `number` decisions, and remove old ones.
+    """Write the checkpoint after `number` decisions, and remove old ones; `run_id` is that of `run.json`.
 
     Raises:
         OSError: this part could not be written; the checkpoints before are as they were.
@@ -40,6 +45,7 @@ def save(
     """
     arrays, plain = flatten_state(states)
     header = {"kind": "checkpoint", "plain": plain, "seconds": seconds, "workers": replicas.count}
+    header |= {"run_id": run_id} if run_id is not None else {}
     path = part_of(folder, number, replicas.index)
     for turn in (False, True):  # first all others, then the chief
         failure: OSError | None = None
@@ -60,8 +66,8 @@ def save(
             old.unlink(missing_ok=True)
 
 
-def load(folder: Path, replicas: Replicas) -> tuple[dict[str, dict[str, Any]], float]:
-    """Return the states of this replica in the newest checkpoint, and the seconds of training before it.
+def load(folder: Path, replicas: Replicas) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
+    """Return the states of this replica in the newest checkpoint, and its header.
 
     Raises:
         UserError: a part is missing or damaged, or it was saved by another number of workers.
@@ -78,7 +84,7 @@ def load(folder: Path, replicas: Replicas) -> tuple[dict[str, dict[str, Any]], f
             f"{folder} was trained by {saved_by} worker{'s' * (saved_by > 1)}, here are {replicas.count}; "
             f"continue it in {how}"
         )
-    return unflatten_state(arrays, header["plain"]), header["seconds"]
+    return unflatten_state(arrays, header.get("plain", {})), header
 
 
 def part_of(folder: Path, number: int, index: int) -> Path:

@@ -264,8 +264,10 @@ BROKEN = {
     "half a checkpoint": (truncate, "damaged"),
     "half a description": (lambda folder: (folder / "run.json").write_text('{"algo": '), "damaged"),
     "another format": (change_run(format_version=99), "version 99"),
-    "an unknown setting": (from_the_future, "curiosity"),
-    "another shape": (reshape, "was made for"),
+    "an unknown setting": (from_the_future, "was changed after it was written"),
+    "an unknown setting, accepted": (from_the_future, "curiosity", "--accept_changes"),
+    "another shape": (reshape, "was changed after it was written"),
+    "another shape, accepted": (reshape, "was made for", "--accept_changes"),
     "no description": (lambda folder: (folder / "run.json").unlink(), "run.json is missing"),
 }
 
@@ -274,12 +276,12 @@ BROKEN = {
 def test_broken_runs_are_not_resumed(what, finished, tmp_path, capsys):
     import shutil
 
-    damage, says = BROKEN[what]
+    damage, says, *flags = BROKEN[what]
     folder = tmp_path / "run"
     shutil.copytree(finished, folder)
     damage(folder)
     before = tree(folder)
-    assert launcher.main(["--model_dir", str(folder), "--resume", "--no_eval"]) == 2
+    assert launcher.main(["--model_dir", str(folder), "--resume", "--no_eval", *flags]) == 2
     error = capsys.readouterr().err
     assert error.startswith("error: ")
     assert error.count("\n") == 1

@@ -16,6 +16,7 @@ from schedrl.evaluation.cluster import plots, report
 from schedrl.launch.replay import trained
 from schedrl.learning.checkpoint import load_arrays, save_arrays
 from schedrl.learning.numpy_policy import load_policy
+from schedrl.learning.run_description import run_id_of
 from schedrl.settings import UserError
 from schedrl.workload.cluster_file import default_cluster
 from schedrl.workload.generators import generate, settings_of
@@ -40,11 +41,11 @@ def older(folder, tmp_path):
     path = tmp_path / "older"
     shutil.copytree(folder, path)
     arrays, header = load_arrays(path / "policy.npz", kind="policy")
-    del header["scales"]
+    del header["scales"], header["run_id"]
     save_arrays(path / "policy.npz", arrays, header)
     description = json.loads((path / "run.json").read_text())
     del description["settings"]["scales"]
-    (path / "run.json").write_text(json.dumps(description))
+    (path / "run.json").write_text(json.dumps(description | {"run_id": run_id_of(description)}))
     return path
 
 

@@ -17,7 +17,7 @@ from examples.paper import plan, training
 from examples.paper.curve import when
 from examples.paper.optimum import Jobs
 from schedrl.launch.plan import read_plan
-from schedrl.learning.checkpoint import FORMAT_VERSION
+from schedrl.learning.run_description import FORMAT_VERSION, git_commit, run_id_of
 from schedrl.settings import UserError
 
 ONE = ["--contenders", "ppo", "--loads", "0.7", "--objective_load", "0.7", "--withholding_load", "0.7"]
@@ -97,7 +97,8 @@ def test_a_run_of_other_settings_in_the_way_is_refused(tmp_path):
     made = read_plan(run.flags)
     stored = json.loads(json.dumps({"settings": made.described, "seed": 31, "algo": "ppo", "env": "deeprm"}))
     stored["settings"]["algorithm"]["total_steps"] = 77
-    stored["format_version"] = FORMAT_VERSION
+    stored |= {"format_version": FORMAT_VERSION, "git": git_commit(), "versions": {}}
+    stored["run_id"] = run_id_of(stored)
     run.folder.mkdir(parents=True)
     (run.folder / "run.json").write_text(json.dumps(stored))
     with pytest.raises(UserError, match=r"seed is 30, there 31; total_steps is 16384, there 77"):

@@ -57,9 +57,9 @@ def saving(folder, number):
 
 def names(together, folder):
     found = together(lambda replicas: shards.load(folder, replicas))
-    for index, (state, seconds) in enumerate(found):
+    for index, (state, header) in enumerate(found):
         assert state["model"]["x"][1] == index
-        assert seconds == 1.5
+        assert header["seconds"] == 1.5
     return [state["model"]["name"] for state, _ in found]
 
 

@@ -8,8 +8,10 @@ import pytest
 from schedrl.learning import networks, optimisers
 from schedrl.learning.batches import minibatches
 from schedrl.learning.budget import Budget
+from schedrl.learning.kept_logs import kept_logs
 from schedrl.learning.logger import Logger
-from schedrl.learning.run_folder import Run, describe_run
+from schedrl.learning.run_description import describe_run
+from schedrl.learning.run_folder import Run
 from schedrl.learning.schedules import scheduled
 from schedrl.settings import UserError
 
@@ -84,7 +86,7 @@ def test_logger_writes_and_cuts_back(tmp_path):
     assert (tmp_path / "metrics.csv").read_text() == "decisions,episode_return\n10,-1.5\n20,-1.5\n"
 
     resumed = Logger(tmp_path, tensorboard=False)
-    resumed.load_state(state, decisions=10)
+    resumed.load_state(kept_logs(tmp_path, state, 10), 10)
     resumed.log(RECORD | {"decisions": 30.0}, {})
     resumed.close()
     np.testing.assert_array_equal(np.load(tmp_path / "slowdown_history.npy"), [3, 4])

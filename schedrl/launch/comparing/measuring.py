@@ -24,7 +24,7 @@ from schedrl.launch.comparing.reuse import State
 from schedrl.launch.plan import Plan
 from schedrl.launch.yardsticks import SEED
 from schedrl.learning.numpy_policy import load_policy
-from schedrl.learning.run_folder import git_commit, read_description
+from schedrl.learning.run_description import git_commit, read_description
 
 VALIDATION_EPISODES = 500
 
@@ -103,13 +103,12 @@ def machine() -> dict[str, str]:
     """Return date, version of the program and its packages, and the machine."""
     from joblib import cpu_count
 
-    from schedrl.learning.run_folder import describe_run
+    from schedrl.learning.run_description import versions
 
-    versions = describe_run({}, 0)["versions"]
     return {
         "Made": time.strftime("%Y-%m-%d %H:%M %Z"),
         "Git commit": _commit(git_commit()),
-        "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
+        "Versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
         "Machine": f"{platform.platform()}, {cpu_count()} processors",
     }
 

@@ -62,7 +62,7 @@ def _state(run: Plan, folder: Path) -> State:
 
 def _differences(run: Plan, folder: Path) -> list[str]:
     """Return what the stored run was trained with that this one isn't, as text."""
-    from schedrl.learning.run_folder import read_description
+    from schedrl.learning.run_description import read_description
 
     try:
         description = read_description(folder)

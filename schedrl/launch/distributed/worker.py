@@ -198,6 +198,7 @@ def train(plan: Plan, orders: Mapping[str, Any], tell: Teller) -> int:
             resume=resume,
             overwrite=not resume,
             checkpoint_every=plan.launch.checkpoint_every,
+            accept_changes=plan.launch.accept_changes,
             say=progress.say,
             selection=selection_of(plan, progress.say) if chief else None,
             replicas=replicas,
