@@ -92,7 +92,7 @@ class Alone:
         for _ in range(self.shared.settings.updates_per_record):
             self.worker.update()
             self._mail.collect()
-            if self.worker.over or self.run.stop_requested:
+            if self.worker.over:  # a wish to stop waits for the record: a resumed run then has the same ones
                 break
         self.shared.copy_to(self.model)
         return self._mail.gathered(time.perf_counter() - started, replaced=0)
@@ -126,7 +126,8 @@ class Crew:
     def gather(self) -> Gathered | None:
         """Wait for the updates of one record, or for what is left when the run ends; None for nothing."""
         while self._mail.collect() < self._settings.updates_per_record:
-            if self.run.done:
+            # What is spent is known before it is logged: nobody waits for workers that are still starting.
+            if self.run.done or self.shared.spent(*limits_of(self.run)).done:
                 self._end()
             if not self._processes.running:
                 self._look_after()

@@ -37,6 +37,7 @@ BENCHMARKS = {
         "what PPO learns in two distributed workers, and how fast, against one process",
         False,
     ),
+    "growth": ("GrowthBenchmark", "memory of a long training run against its decisions", False),
     "failures": ("FailuresBenchmark", "how soon runs go on or end when something fails", False),
     "learning": ("LearningBenchmark", "what PPO learns on the paper's episodes, against heuristics", False),
     "workload_learning": (

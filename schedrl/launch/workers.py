@@ -36,7 +36,7 @@ def chosen(launch: LaunchSettings, environment: Settings, algorithm: Any) -> tup
     if of_its_own(algorithm):
         count = algorithm.num_workers
         if count > 1:
-            return count, f"as many processes ({here}); results depend on their timing"
+            return count, f"as many processes ({here}); results depend on their timing{_crowded(count)}"
         return 1, (
             "this process alone, so that the run repeats and resumes bit for bit; with many cores more "
             f"workers learn in less time ({here})"
@@ -50,7 +50,20 @@ def chosen(launch: LaunchSettings, environment: Settings, algorithm: Any) -> tup
         )
     if launch.num_workers == 1:
         return 1, "this process steps the environments itself"
-    return launch.num_workers, f"as many processes step the environments ({here}); only the time changes"
+    count = launch.num_workers
+    return count, (
+        f"as many processes step the environments ({here}); only the time changes{_crowded(count)}"
+    )
+
+
+def _crowded(count: int) -> str:
+    """Return a warning where processes outnumber the cores."""
+    if count <= cores():
+        return ""
+    return (
+        f". Warning: {count / cores():,.0f} processes share a core, which saves no time, and each takes "
+        f"seconds to start and memory of its own; --num_workers {cores()} uses all cores"
+    )
 
 
 def _usual(env: str, environment: Settings, here: str) -> tuple[int, str]:

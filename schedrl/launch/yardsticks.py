@@ -8,6 +8,7 @@ slowdowns back.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from schedrl import registry
 from schedrl.evaluation.cluster.sequences import is_cluster
 from schedrl.evaluation.evaluate import BASELINES
 from schedrl.evaluation.evaluate import RULE as RULE_MODE
+from schedrl.learning.worker_processes import end_with_parent
 
 SEED = 0
 """Of validation and test sequences: every run is measured on the same ones, whatever its own seed."""
@@ -43,7 +45,8 @@ class Yardsticks:
             start_new_session=True,
         )
         assert self._child.stdin is not None
-        json.dump({"env": env, "environment": environment.to_dict()}, self._child.stdin)
+        request = {"env": env, "environment": environment.to_dict(), "parent": os.getpid()}
+        json.dump(request, self._child.stdin)
         self._child.stdin.close()
 
     def means(self) -> dict[str, float]:
@@ -114,7 +117,8 @@ def search(environment: Any) -> dict[str, dict[str, Any]]:
 
 
 def main(request: Mapping[str, Any]) -> None:
-    """Answer one request on standard output."""
+    """Answer one request on standard output; end with the process that asks, even if that is killed."""
+    end_with_parent(request["parent"])
     settings = registry.get("environment_settings", request["env"]).from_dict(request["environment"])
     json.dump(search(settings), sys.stdout, default=float)
 

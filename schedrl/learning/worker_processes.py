@@ -138,11 +138,27 @@ def _kill(processes: list[Any]) -> None:
         process.join()
 
 
+def end_with_parent(parent: int) -> None:
+    """Let the kernel kill this process when the one that started it is gone, however that ends (Linux).
+
+    A thread that waits for the parent's end would not do where compiled code or TensorFlow holds the
+    interpreter.
+    """
+    _ask_to_die_too()
+    if os.getppid() != parent:  # it was gone before that
+        os._exit(1)
+
+
+def _ask_to_die_too() -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def _enter(target: Callable[..., None], arguments: tuple, die_too: bool) -> None:
     for number in PARENTS:
         signal.signal(number, signal.SIG_IGN)
-    if die_too and sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if die_too:
+        _ask_to_die_too()
     threading.Thread(target=_end_with_parent, daemon=True).start()
     target(*arguments)
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from gymnasium.vector import VectorWrapper
-from small_runs import small_settings, trained
+from small_runs import small_settings, start, trained
 
 from a3c.crew import Crew, Mail, crew_for
 from a3c.model import AHEAD, EPISODE, ROW, Shared, gradient_of
@@ -138,6 +138,15 @@ def test_a_record_holds_several_updates_and_the_budget_is_kept():
     assert [record["decisions"] for record in records] == [384, 768, 1_024]
 
 
+def test_a_wish_to_stop_cuts_no_record():
+    run, records = start("a3c", "two_actions", total_steps=1_000, updates_per_record=3)
+    found = []
+    for record in records:
+        found.append(record["decisions"])
+        run.request_stop()
+    assert found == [384]
+
+
 def test_a_worker_waits_where_nobody_reads():
     settings = small_settings("a3c", num_envs=1, num_steps=1, hidden=(4,))
     env = MaskedBestAction(1)
@@ -216,6 +225,33 @@ def test_two_workers_learn_though_one_is_killed(capsys):
     policy, obs = workers.model.policy(), {"x": x, "action_mask": np.ones((2, 2), bool)}
     np.testing.assert_array_equal(policy.predict(obs), [0, 1])
     np.testing.assert_allclose(policy.forward(obs)[1], 1.0, atol=0.05)
+
+
+class Starting:
+    """Processes that start without end, until they are killed."""
+
+    def __init__(self):
+        self.left = {0, 1}
+
+    @property
+    def running(self):
+        return bool(self.left)
+
+    def kill_one(self, index):
+        self.left.discard(index)
+
+    def wait(self, seconds):
+        assert not self.left, "it waits for workers that are still starting"
+
+    deaths = list
+
+
+def test_a_spent_budget_waits_for_no_worker_that_is_starting():
+    workers = crew(total_steps=100)
+    workers._processes = Starting()
+    workers.shared["decisions"][1] = 128
+    assert workers.gather() is None
+    assert workers.shared["stop"]
 
 
 def test_a_frozen_worker_is_replaced(capsys):
@@ -308,4 +344,6 @@ def test_the_launcher_says_how_many_workers_and_why():
     assert any(note.startswith("num_workers 1: this process alone, so that") for note in alone.notes)
     assert any(note.startswith("num_workers 2: as many processes") for note in two.notes)
     assert two.algorithm.num_workers == two.launch.num_workers == 2
+    crowd = read_plan(["--algo", "a3c", "--num_workers", "1000"])
+    assert any("Warning: " in note and "processes share a core" in note for note in crowd.notes)
     assert SimpleNamespace(**two.described["algorithm"]).num_workers == 2

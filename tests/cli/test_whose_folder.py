@@ -107,6 +107,7 @@ def test_ten_at_once_of_each_command(trace, tmp_path, root, capsys):
     assert len(tables) == 1
 
     replay = ["compare_algorithms.py", "--trace", trace, "--policies", "fifo+first_fit+skip"]
+    ended(started([*replay, "--output_dir", "first"], tmp_path, root, [[]]))  # compiles, for all others
     ended(started(replay, tmp_path, root, [[]] * 10))
     reports = sorted((tmp_path / "results").glob("replay*/replay_report.csv"))
     assert len(reports) == 10

@@ -37,7 +37,7 @@ def wait_for(name, count):
 
 
 if part == "watchful":
-    from schedrl.launch.distributed.worker import end_with_parent
+    from schedrl.learning.worker_processes import end_with_parent
 
     end_with_parent(orders["supervisor"])
 workers = json.loads(os.environ["TF_CONFIG"])["cluster"]["worker"]

@@ -1,7 +1,7 @@
 """Worker processes as their supervisor sees them: started, listened to, and never left behind.
 
 A worker gets its orders as one line of JSON on its standard input and tells through a pipe that it is up, or
-why it failed. It ends with its supervisor, even if that is killed (see `worker.end_with_parent`).
+why it failed. It ends with its supervisor, even if that is killed (see `worker_processes.end_with_parent`).
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ SIGINT is the supervisor's to handle.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import signal
@@ -34,7 +33,7 @@ from schedrl.learning.replicas import MirroredReplicas
 from schedrl.learning.rollout import NumericsError
 from schedrl.learning.run_folder import Run, newest_checkpoint
 from schedrl.learning.shards import OthersFailed
-from schedrl.learning.worker_processes import PR_SET_PDEATHSIG
+from schedrl.learning.worker_processes import end_with_parent
 from schedrl.settings import UserError
 from schedrl.settings.claims import FolderLost
 
@@ -86,18 +85,6 @@ class Teller:
     def __call__(self, **message: Any) -> None:
         """Send one message."""
         os.write(self._pipe, json.dumps(message).encode() + b"\n")
-
-
-def end_with_parent(parent: int) -> None:
-    """Let the kernel kill this process when its supervisor is gone, however that ends (Linux).
-
-    A thread that waits for the parent's end would not do: TensorFlow holds the interpreter while it waits for
-    the other workers.
-    """
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it was gone before that
-        os._exit(1)
 
 
 def orders_for(plan: Plan, number: int, drawn: int) -> dict[str, Any]:
