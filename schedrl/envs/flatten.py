@@ -1,5 +1,6 @@
 """One flat vector for libraries that want a `Box`: stable-baselines3's MlpPolicy, MaskablePPO, and others."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -31,23 +32,31 @@ class FlattenObservations(gymnasium.ObservationWrapper, gymnasium.utils.RecordCo
                 "pair_scorer may read; set privileged off"
             )
         leaves = {name: leaf for name, leaf in env.observation_space.items() if name != MASK}
-        self._scales = {
-            name: np.float32(1 / 255 if leaf.dtype == np.uint8 else 1) for name, leaf in leaves.items()
-        }
         low, high = (
-            np.concatenate([_bound(leaf, which) * self._scales[name] for name, leaf in leaves.items()])
+            np.concatenate([_bound(leaf, which) * _scale(leaf.dtype) for leaf in leaves.values()])
             for which in ("low", "high")
         )
         self.observation_space = spaces.Box(low, high, dtype=np.float32)
 
     def observation(self, observation: dict[str, np.ndarray]) -> np.ndarray:
         """Return the flat vector."""
-        parts = [np.ravel(observation[name]) * scale for name, scale in self._scales.items()]
-        return np.concatenate(parts).astype(np.float32)
+        return laid_out(observation)
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions [A]."""
         return self.env.get_wrapper_attr("action_masks")()
+
+
+def laid_out(observation: Mapping[str, np.ndarray], batch: bool = False) -> np.ndarray:
+    """Return all leaves but the mask end to end, float32 [D], of a batch [B, D], as `FlattenObservations`."""
+    leaves = [np.asarray(observation[name]) for name in sorted(observation) if name != MASK]
+    kept = (len(leaves[0]),) if batch else ()
+    parts = [np.reshape(leaf, (*kept, -1)) * _scale(leaf.dtype) for leaf in leaves]
+    return np.concatenate(parts, axis=-1).astype(np.float32)
+
+
+def _scale(dtype: Any) -> np.float32:
+    return np.float32(1 / 255 if dtype == np.uint8 else 1)
 
 
 def _bound(leaf: Any, which: str) -> np.ndarray:
