@@ -130,10 +130,7 @@ def _has_choices(model: Any) -> bool:
 
 def _logits(model: Any, seen: Any, extra: Mapping[str, Any]) -> np.ndarray:
     """Return the logits [B, A] of a model of stable-baselines3, in float64."""
-    import torch  # of those who have such a model
-
     model.policy.set_training_mode(False)
     tensors, _ = model.policy.obs_to_tensor(seen)
-    with torch.no_grad():
-        logits = model.policy.get_distribution(tensors, **extra).distribution.logits
-    return logits.cpu().numpy().astype(np.float64)
+    logits = model.policy.get_distribution(tensors, **extra).distribution.logits
+    return logits.detach().cpu().numpy().astype(np.float64)
