@@ -13,7 +13,7 @@ from pathlib import Path
 
 from schedrl.settings.base import UserError
 from schedrl.settings.claims import FolderLost
-from schedrl.settings.output import lasting
+from schedrl.settings.output import Lasting, lasting
 from schedrl.settings.values import shown
 
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -67,14 +67,24 @@ def main_guard(main: Callable[..., int | None]) -> Callable[..., int]:
         for variable in THREADS:  # read when NumPy is imported, which is later
             os.environ.setdefault(variable, "1")
         with lasting() as output:
-            code = _carried_out(main, None if argv is None else list(argv))
-            output.flush()
-            if output.lost is None or output.outlived or code or output.lost.errno == errno.EPIPE:
-                return code
-            print(f"error: can't write standard output: {output.lost.strerror}", file=sys.stderr)
-            return FAILURE
+            try:
+                code = _carried_out(main, None if argv is None else list(argv))
+            except SystemExit as end:  # of --help
+                if not end.code and _lost(output):
+                    raise SystemExit(FAILURE) from None
+                raise
+            return code or (FAILURE if _lost(output) else 0)
 
     return guarded
+
+
+def _lost(output: Lasting) -> bool:
+    """Tell, and say, whether what a command was for could not be written to standard output."""
+    output.flush()
+    if output.lost is None or output.outlived or output.lost.errno == errno.EPIPE:
+        return False
+    print(f"error: can't write standard output: {output.lost.strerror}", file=sys.stderr)
+    return True
 
 
 def _carried_out(main: Callable[..., int | None], argv: list[str] | None) -> int:

@@ -74,6 +74,7 @@ def run(arguments, redirected, root, where):
     ("redirected", "code", "said"),
     [
         ("> /dev/full", 1, "error: can't write standard output: No space left on device\n"),
+        ("--help > /dev/full", 1, "error: can't write standard output: No space left on device\n"),
         (">&-", 1, "error: can't write standard output: Bad file descriptor\n"),
         ("2>&- >/dev/null", 0, ""),
         ("| head -n 1 > /dev/null", 0, ""),

@@ -20,6 +20,7 @@ from schedrl.launch.plan import Plan
 from schedrl.launch.speaker import Speaker
 from schedrl.launch.workload import described
 from schedrl.settings import UserError
+from schedrl.settings.claims import claim
 
 FAILED = 1
 STOPPED = "stopped before its end; the same command goes on"
@@ -92,7 +93,8 @@ def train(
     facts["Training"] = f"{len(missing)} of {len(runs)} runs were trained for this report, {at_a_time}"
     if plan.settings.retrain:  # all at once: a call without --retrain can then go on where this one ends
         for own in missing:
-            clear(_folder(own))
+            with claim(_folder(own)):
+                clear(_folder(own))
     todo = [(own, states[_folder(own)] == "begun") for own in missing]
     results = training.train_all(todo, plan.folder, jobs, interrupts, Watch(say))
     return {
