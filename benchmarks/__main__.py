@@ -38,6 +38,7 @@ BENCHMARKS = {
         False,
     ),
     "growth": ("GrowthBenchmark", "memory of a long training run against its decisions", False),
+    "leaks": ("LeaksBenchmark", "whether an environment shows what has not happened yet", False),
     "failures": ("FailuresBenchmark", "how soon runs go on or end when something fails", False),
     "learning": ("LearningBenchmark", "what PPO learns on the paper's episodes, against heuristics", False),
     "workload_learning": (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 
+from schedrl.envs.declared import Declared, lines
 from schedrl.evaluation import metrics, refusal, table
 from schedrl.evaluation.jobs_csv import write_jobs
 from schedrl.evaluation.statistics import Interval, Resampled, paired_prob_better, resample
@@ -79,6 +80,8 @@ class Evaluation:
     """Report floored slowdowns, as the original."""
     window: tuple[int, int] | None = None
     """Count only the jobs that arrived in it."""
+    declares: tuple[Declared, ...] = ()
+    """What policies were shown of the future by design."""
 
     def run(self, name: str, mode: str | None = None) -> Run:
         """Return the first run of that name (and mode).
@@ -156,7 +159,12 @@ class Evaluation:
         )
 
     def print(self, file: TextIO | None = None) -> None:
-        """Print the measures, the comparisons and the warnings: rich on a terminal, plain text elsewhere."""
+        """Print the measures, the comparisons and the warnings: rich on a terminal, plain text elsewhere.
+
+        What was known of the future stands before them.
+        """
+        for line in lines(self.declares):
+            print(f"note: {line}", file=file)
         count = len(self.runs[0].outcome.end_time) if self.runs else 0
         measure = "Floored slowdown (legacy)" if self.floor else "Slowdown"
         title = f"{measure} on {count:,} {self.family} sequences, every arrived job counted"
@@ -168,8 +176,8 @@ class Evaluation:
         if rows:
             print(file=file)
             table.print_table("Paired difference of the means, below 0 = better", PAIRED, rows, file=file)
-        for label, lines in self.warnings.items():
-            for line in lines:
+        for label, found in self.warnings.items():
+            for line in found:
                 print(f"warning: {label} {line}", file=file)
 
     def _slowdown_cells(self, run: Run) -> tuple[str, ...]:

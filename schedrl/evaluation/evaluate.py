@@ -92,14 +92,16 @@ def evaluate(
     if not everyone:
         raise UserError("nothing to evaluate: give at least one policy or baseline")
     sequences = sequences_of(settings, num_sequences, seed, family) if sequences is None else sequences
-    runs = []
+    runs, declares = [], []
     for name, policy in everyone.items():
         own = _own_settings(policy, settings, (overrides or {}).get(name, {}))
         for mode in (RULE,) if hasattr(policy, "run") else modes:
             if progress:
                 progress(f"evaluating {name} ({mode}) on {sequences.count} sequences")
             runs.append(Run(name, mode, own.idle_limit, own.mask, _play(policy, own, sequences, mode, seed)))
-    return Evaluation(tuple(runs), tuple(rules), seed=seed, family=family, floor=floor, window=window)
+        declares += own.as_played("state" if hasattr(policy, "run") else policy.representation).declares()
+    options: dict[str, Any] = {"floor": floor, "window": window, "declares": tuple(dict.fromkeys(declares))}
+    return Evaluation(tuple(runs), tuple(rules), seed=seed, family=family, **options)
 
 
 def sequences_of(settings, num_sequences: int, seed: int = 0, family: str = "test"):

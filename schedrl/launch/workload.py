@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from schedrl.envs.declared import lines
 from schedrl.learning.run_description import raw_description
 from schedrl.settings import Guest, Parser, Settings, UserError, add_arguments, add_own_arguments, peek
 
@@ -90,9 +91,11 @@ def data_of(environment: Any) -> dict[str, str]:
 
 
 def described(environment: Any) -> list[str]:
-    """Say what jobs come, where they are not the environment's own.
+    """Say what jobs come, where they are not the environment's own, and what is known of the future.
 
     Raises:
         UserError: none can be had.
     """
-    return environment.described() if HOLDER in environment.kinds() else []
+    if HOLDER not in environment.kinds():
+        return []
+    return [*environment.described(), *lines(environment.declares())]

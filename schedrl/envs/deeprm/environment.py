@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 from gymnasium import spaces
 
+from schedrl.envs.declared import LOAD, Declared
 from schedrl.envs.numbered import NumberedEnv
 from schedrl.settings import UserError
 from schedrl.sim.deeprm.state import ENDED, TERM_NAMES, TERMINATED, TIME, TRUNCATED
@@ -68,6 +69,17 @@ class DeepRMEnv(NumberedEnv):
 
     def _source(self, seed: int) -> Any:
         return jobs_of(self.settings, seed, self._family, self._workload)
+
+    @property
+    def time(self) -> float:
+        """The present time of the episode."""
+        return float(self._clusters.state.column(TIME)[0])
+
+    @property
+    def declares(self) -> tuple[Declared, ...]:
+        """What is shown of the future by design."""
+        known = self.settings.declares()
+        return known if self._workload is None else tuple(each for each in known if each.what != LOAD)
 
     def _begun(self) -> None:
         if self._colours:

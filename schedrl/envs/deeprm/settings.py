@@ -3,9 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from schedrl.envs.declared import CLOCK, EVERYTHING, LOAD, PREPARATION, RUN_TIMES, Declared
 from schedrl.settings import Settings, preset_values
 
-from .job_settings import ClusterJobs
+from .job_settings import TRACE, ClusterJobs
+
+CLOCK_COLUMNS = (5, 6)
+"""Of `backlog` in `slots` (`schedrl.sim.deeprm.observe.BACKLOG_FEATURES`)."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,17 @@ class DeepRMSettings(ClusterJobs):
             not self.image_colours or (self.representation == "image" and self.image_dtype == "float32"),
             "image_colours needs representation=image and image_dtype=float32; set both or switch it off",
         )
+
+    def declares(self) -> tuple[Declared, ...]:
+        """Return what is shown of the future by design."""
+        found = [Declared(RUN_TIMES, EVERYTHING, (), "the true run time of every job, as in DeepRM")]
+        if self.representation == "slots" and self.observe_clock and self.termination != "continuing":
+            text = "when arrivals end (backlog, columns 5 and 6: the clock)"
+            found.append(Declared(CLOCK, "backlog", CLOCK_COLUMNS, text))
+        if self.workload == TRACE and self.load is not None:
+            text = "how much work its part of the trace is (arrivals are scaled to the load)"
+            found.append(Declared(LOAD, PREPARATION, (), text))
+        return tuple(found)
 
     def summary(self) -> str:
         """Describe the environment in a line."""

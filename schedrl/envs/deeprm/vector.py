@@ -9,6 +9,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from schedrl.envs.declared import LOAD, Declared
 from schedrl.envs.numbered import Numbered
 from schedrl.sim.deeprm.outcome import Outcome
 from schedrl.sim.deeprm.state import TERM_NAMES, TIME
@@ -85,6 +86,12 @@ class DeepRMVectorEnv(Numbered):
 
     def _source(self, seed: int) -> Any:
         return jobs_of(self.settings, seed, self._family, self._workload)
+
+    @property
+    def declares(self) -> tuple[Declared, ...]:
+        """What is shown of the future by design."""
+        known = self.settings.declares()
+        return known if self._workload is None else tuple(each for each in known if each.what != LOAD)
 
     def _chosen(self, numbers: np.ndarray) -> tuple[np.ndarray, Any]:
         if numbers.shape != (self.num_envs,) or (np.diff(numbers) < 0).any():

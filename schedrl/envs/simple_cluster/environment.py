@@ -4,6 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from schedrl.envs.declared import Declared
 from schedrl.envs.numbered import NumberedEnv
 from schedrl.settings import UserError
 from schedrl.sim.cluster.schedule import Schedule
@@ -78,6 +79,16 @@ class SimpleClusterEnv(NumberedEnv):
     def scales(self) -> Scales:
         """What times are measured in here, and for a policy that learns here wherever it plays."""
         return self._jobs.scales
+
+    @property
+    def time(self) -> float:
+        """The present time of the episode."""
+        return float(self._clusters.state.arrays.x[0, CLOCK])
+
+    @property
+    def declares(self) -> tuple[Declared, ...]:
+        """What is shown of the future by design."""
+        return self._jobs.declares()
 
     def step(self, action: Any) -> tuple[dict, float, bool, bool, dict]:
         """Take one decision.

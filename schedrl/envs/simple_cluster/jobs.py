@@ -7,11 +7,12 @@ that the family has.
 """
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from schedrl.envs.declared import EVERYTHING, LOAD, RUN_TIMES, Declared
 from schedrl.envs.in_turn import InTurn
 from schedrl.envs.workload_choice import TRACE
 from schedrl.settings import UserError, one_of
@@ -57,6 +58,18 @@ class Source(InTurn):
     @abstractmethod
     def workload(self, number: int) -> Workload:
         """Return one sequence as a workload, for `schedrl.sim.cluster.simulate`."""
+
+    def told(self) -> Told:
+        """Return what the jobs tell a scheduler of run times."""
+        return told_of(self.settings, [self.workload(0)])
+
+    def declares(self) -> tuple[Declared, ...]:
+        """Return what is shown of the future by design."""
+        told, known = self.told(), self.settings.declares()
+        if not (told.lacking or told.true):
+            return known
+        text = "true run times, where jobs have no estimate or all estimates are exact"
+        return (Declared(RUN_TIMES, EVERYTHING, (), text), *known)
 
 
 class Streamed(Source):
@@ -153,6 +166,14 @@ class Given(Source):
         """Return one sequence as a workload."""
         return self._workloads[number]
 
+    def told(self) -> Told:
+        """Return what the jobs tell a scheduler of run times, see the base."""
+        return added(map(told, self._workloads))
+
+    def declares(self) -> tuple[Declared, ...]:
+        """Return what is shown of the future by design, see the base; nobody scaled these arrivals."""
+        return tuple(each for each in super().declares() if each.what != LOAD)
+
 
 def jobs_of(
     settings: SimpleClusterSettings, seed: int, family: str, workload: Any = None, scales: Any = None
@@ -182,7 +203,12 @@ def told_of(settings: SimpleClusterSettings, sequences: Sequence[Workload]) -> T
     """Return what these job sequences tell a scheduler of run times; of a trace, what all its jobs tell."""
     if settings.workload == TRACE:
         return settings.workload_settings.told()
-    found = [told(sequence) for sequence in sequences]
+    return added(map(told, sequences))
+
+
+def added(parts: Iterable[Told]) -> Told:
+    """Return what several lists of jobs tell together."""
+    found = list(parts)
     jobs, lacking = sum(each.jobs for each in found), sum(each.lacking for each in found)
     return Told(jobs, lacking, all(each.true for each in found))
 

@@ -5,11 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
+from schedrl.envs.declared import LOAD, NUMBER_OF_JOBS, PREPARATION, REWARDS, RUN_TIMES, Declared
 from schedrl.envs.workload_choice import OWN, TRACE, HoldsWorkload, generator_settings, made
 from schedrl.settings import UserError, preset_values
 from schedrl.workload.units import LOADS
 
 from .reward_settings import weights_of
+
+SLOWDOWN_TERM = 0
+"""Place of the term `slowdown` in `schedrl.sim.cluster_decisions.spec.TERM_NAMES`."""
+JOBS_TO_COME = 5
+"""Column of `backlog` in `slots` (`schedrl.sim.cluster_decisions.observe.BACKLOG_FEATURES`)."""
 
 
 @dataclass(frozen=True)
@@ -215,6 +221,21 @@ class SimpleClusterSettings(HoldsWorkload):
         from .jobs import described
 
         return described(self)
+
+    def declares(self) -> tuple[Declared, ...]:
+        """Return what is shown of the future by design, but for what jobs' estimates tell (`told_of`)."""
+        found = [Declared(RUN_TIMES, REWARDS, (SLOWDOWN_TERM,), "rewards are made of true run times")]
+        ends, text = self.termination != "continuing", "how many of its jobs are still to come"
+        if ends and self.representation == "slots":
+            column = JOBS_TO_COME
+            found.append(Declared(NUMBER_OF_JOBS, "backlog", (column,), f"{text} (backlog, column {column})"))
+        if ends and self.wait_when_idle:
+            text = "whether jobs are still to come (the mask of waiting on an idle cluster)"
+            found.append(Declared(NUMBER_OF_JOBS, "action_mask", (), text))
+        if self.workload == TRACE and self.load is not None:
+            text = "how much work its part of the trace is (arrivals are scaled to the load)"
+            found.append(Declared(LOAD, PREPARATION, (), text))
+        return tuple(found)
 
     def scales(self) -> dict[str, Any]:
         """Return what times are measured in while a policy learns under these settings, by name.

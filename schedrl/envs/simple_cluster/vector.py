@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
+from schedrl.envs.declared import Declared
 from schedrl.envs.numbered import Numbered
 from schedrl.sim.cluster.state import CLOCK
 from schedrl.sim.cluster_decisions.spec import TERM_NAMES
@@ -85,6 +86,11 @@ class SimpleClusterVectorEnv(Numbered):
     def scales(self) -> Scales:
         """What times are measured in here, and for a policy that learns here wherever it plays."""
         return self._jobs.scales
+
+    @property
+    def declares(self) -> tuple[Declared, ...]:
+        """What is shown of the future by design."""
+        return self._jobs.declares()
 
     def _chosen(self, numbers: np.ndarray) -> tuple[np.ndarray, Any]:
         if numbers.shape != (self.num_envs,) or numbers.dtype.kind not in "iu":

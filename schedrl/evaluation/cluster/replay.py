@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from schedrl.envs.declared import RUN_TIMES, Declared, lines
 from schedrl.evaluation.cluster import timeline
 from schedrl.evaluation.cluster.fragmentation import fragmentation
 from schedrl.evaluation.cluster.metrics import bounded_slowdowns, in_unit, measure
@@ -136,11 +137,14 @@ class Replay:
     """Sentences on how the rules got their numbers."""
     told: Told | None = None
     """What the jobs tell a scheduler of run times."""
+    declares: tuple[Declared, ...] = ()
+    """What else some of the policies are shown of the future by design."""
 
     @property
     def first_lines(self) -> tuple[str, ...]:
         """Sentences without which no figure should be read."""
-        return () if self.told is None else tuple(self.told.lines())
+        told = () if self.told is None else self.told.lines()
+        return (*told, *lines(each for each in self.declares if each.what != RUN_TIMES))
 
     @cached_property
     def sure(self) -> bool:

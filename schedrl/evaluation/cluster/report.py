@@ -227,9 +227,11 @@ def write_evaluation(replay: Replay, folder: Path, unit: str, small: Schedule | 
 
 def _first(replay: Replay) -> dict[str, Any]:
     """Return what a file begins with."""
+    declares = {"declares": [known._asdict() for known in replay.declares]}
     if replay.told is None:
-        return {}
-    return {"estimates": {**replay.told.figures(), "jobs": replay.told.jobs, "said": replay.first_lines}}
+        return declares
+    said = {"jobs": replay.told.jobs, "said": replay.first_lines}
+    return {"estimates": {**replay.told.figures(), **said}, **declares}
 
 
 class Drawing(NamedTuple):

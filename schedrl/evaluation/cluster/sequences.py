@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from schedrl.envs.declared import DEMANDS, PREPARATION, Declared
 from schedrl.envs.simple_cluster.settings import SimpleClusterSettings
 from schedrl.evaluation.cluster import holding, timeline, window
 from schedrl.evaluation.cluster.fragmentation import fragmentation
@@ -115,7 +116,17 @@ def evaluate(
             started = time.perf_counter()
             add(label, _play(policy, settings, num_sequences, seed, family, mode), started, True)
     told = _told(settings, num_sequences, seed, family)
-    return Replay(tuple(entries), seed, sequences=True, notes=tuple(notes), told=told)
+    shown = [settings.as_played(policy.representation).declares() for policy in policies.values()]
+    declares = (*(each for known in shown for each in known), *known_to_rules(options))
+    return Replay(tuple(entries), seed, sequences=True, notes=tuple(notes), told=told, declares=declares)
+
+
+def known_to_rules(names: Iterable[str]) -> tuple[Declared, ...]:
+    """Return what rules know of the jobs to come, estimates apart: those that place by typical demands."""
+    if not any("fgd" in name.split("+") for name in names):
+        return ()
+    text = "what all jobs demand, those to come too (fgd: its typical jobs)"
+    return (Declared(DEMANDS, PREPARATION, (), text),)
 
 
 def _told(settings: SimpleClusterSettings, num_sequences: int, seed: int, family: str) -> Told:

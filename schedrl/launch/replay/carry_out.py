@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from schedrl.evaluation.cluster import holding, plots, report
+from schedrl.envs.declared import RUN_TIMES, lines
+from schedrl.evaluation.cluster import holding, plots, report, sequences
 from schedrl.evaluation.cluster.jobs_csv import JobsFile
 from schedrl.evaluation.cluster.metrics import in_unit
 from schedrl.evaluation.cluster.replay import Entry, Replay, entry
@@ -42,14 +43,20 @@ def run(request: Request) -> int:
     _make_ready(data, say)
     data, numbers, where = _tuned(request, data, say)
     models = _loaded(request, data, say)
-    shown = tuple(fact for model in models.values() for fact in model.facts)
+    declares = tuple(each for model in models.values() for each in model.env.declares)
+    declares += sequences.known_to_rules(request.rules)
+    shown = (
+        *lines(each for each in declares if each.what != RUN_TIMES),
+        *(fact for model in models.values() for fact in model.facts),
+    )
     for line in shown:
         say(line)
     try:
         request.folder.mkdir(parents=True, exist_ok=True)
         entries, small = _play_all(request, data, numbers, models, say)
         notes = [holding.note(n, numbers.get(n), where) for n in request.rules if _holds(request, n)]
-        replay = Replay(tuple(entries), request.settings.seed, notes=tuple(notes), told=data.told)
+        options: dict[str, Any] = {"notes": tuple(notes), "told": data.told, "declares": declares}
+        replay = Replay(tuple(entries), request.settings.seed, **options)
         say("comparing and drawing")
         facts = (*data.facts, *shown, f"To make this page again: {request.command}")
         title = f"{Path(request.settings.trace).name} on {len(data.machines):,} machines"
