@@ -18,7 +18,6 @@ from schedrl.learning.logger import Record
 from schedrl.learning.pretraining import pretrain
 from schedrl.learning.rollout import collector_for
 from schedrl.learning.run_folder import Run
-from schedrl.learning.schedules import rates_of
 
 
 def train(env: VectorEnv, settings: A2CSettings, run: Run) -> Iterator[Record]:
@@ -31,7 +30,7 @@ def train(env: VectorEnv, settings: A2CSettings, run: Run) -> Iterator[Record]:
     run.restore(**parts)
 
     while not run.done:
-        started, rates = time.perf_counter(), rates_of(settings, run.budget.progress)
+        started, rates = time.perf_counter(), settings.rates(run.budget.scheduled)
         rollout = collector.collect(model.act, model.values)
         batch = decisions_of(rollout, settings, run.replicas)
         metrics = step(batch, **rates)

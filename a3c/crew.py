@@ -11,8 +11,9 @@ from gymnasium.vector import VectorEnv
 
 from a3c.config import A3CSettings
 from a3c.model import EPISODE, ROW, Shared
-from a3c.worker import Limits, Worker, main
+from a3c.worker import Worker, main
 from schedrl.learning.actor_critic import ActorCritic
+from schedrl.learning.budget import Limits
 from schedrl.learning.lost_workers import Losses, SignsOfLife
 from schedrl.learning.run_folder import Run
 from schedrl.learning.shared_vectors import Ring, read_text
@@ -127,7 +128,7 @@ class Crew:
         """Wait for the updates of one record, or for what is left when the run ends; None for nothing."""
         while self._mail.collect() < self._settings.updates_per_record:
             # What is spent is known before it is logged: nobody waits for workers that are still starting.
-            if self.run.done or self.shared.spent(*limits_of(self.run)).done:
+            if self.run.done or self.shared.spent(limits_of(self.run)).done:
                 self._end()
             if not self._processes.running:
                 self._look_after()
@@ -203,4 +204,4 @@ def crew_for(env: VectorEnv, model: ActorCritic, shared: Shared, run: Run) -> Al
 
 def limits_of(run: Run) -> Limits:
     """Return the limits of the run's budget."""
-    return run.budget.total_steps, run.budget.num_episodes
+    return run.budget.limits

@@ -10,7 +10,7 @@ import numpy as np
 from a3c.config import A3CSettings
 from schedrl.learning import losses, optimisers
 from schedrl.learning.actor_critic import ActorCritic
-from schedrl.learning.budget import Budget
+from schedrl.learning.budget import Budget, Limits
 from schedrl.learning.gradient_step import Gradient
 from schedrl.learning.networks import VALUE_LAYERS
 from schedrl.learning.shared_vectors import Ring, SharedArrays
@@ -79,9 +79,9 @@ class Shared:
             self["observed"][0] = model.normaliser.vector()  # what pre-training has seen
         self["decisions"][0], self["episodes"][0] = budget.decisions, budget.episodes
 
-    def spent(self, total_steps: int | None, num_episodes: int | None) -> Budget:
+    def spent(self, limits: Limits) -> Budget:
         """Return the budget as spent by all workers up to now."""
-        budget = Budget(total_steps, num_episodes)
+        budget = Budget(*limits)
         budget.spend(int(self["decisions"].sum()), int(self["episodes"].sum()))
         return budget
 

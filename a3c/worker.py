@@ -19,13 +19,12 @@ from a3c.model import EPISODE, ROW, Shared, gradient_of
 from schedrl.learning import returns
 from schedrl.learning.actor_critic import ActorCritic, actor_critic_for
 from schedrl.learning.batches import decisions_of
+from schedrl.learning.budget import Limits
 from schedrl.learning.normaliser import Normaliser
 from schedrl.learning.rollout import NumericsError, Rollout, collector_for
-from schedrl.learning.schedules import rates_of
 from schedrl.learning.shared_vectors import Ring, write_text
 from schedrl.settings import UserError
 
-Limits = tuple[int | None, int | None]
 WAIT = 0.005  # seconds, where the parent is behind with reading
 
 
@@ -52,7 +51,7 @@ class Worker:
     @property
     def over(self) -> bool:
         """Whether the run is to end: the parent said so, or the budget is spent."""
-        return bool(self.shared["stop"]) or self.shared.spent(*self.limits).done
+        return bool(self.shared["stop"]) or self.shared.spent(self.limits).done
 
     def update(self) -> None:
         """Read, collect, compute, apply, report."""
@@ -60,7 +59,7 @@ class Worker:
         # Before the parameters are read: an update in between counts as stale, never the other way round.
         seen = shared.updates_by_others(index)
         shared.copy_to(self.model)
-        rates = rates_of(self.settings, shared.spent(*self.limits).progress)
+        rates = self.settings.rates(shared.spent(self.limits).scheduled)
 
         rollout = self.collector.collect(self.model.act, self.model.values)
         batch = decisions_of(rollout, self.settings)
@@ -106,7 +105,7 @@ class Worker:
 def main(make_env: Callable[..., VectorEnv], shared: Shared, seed: int, limits: Limits, index: int) -> None:
     """Work until the run is over: what a worker's process does. Failures are told to the parent."""
     try:
-        if shared["stop"] or shared.spent(*limits).done:
+        if shared["stop"] or shared.spent(limits).done:
             return
         env = make_env(shared.settings.num_envs, seed=seed)
         worker = Worker(env, actor_critic_for(env, shared.settings, seed), shared, limits, index)

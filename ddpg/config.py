@@ -3,7 +3,11 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from schedrl.learning.schedules import scheduled
 from schedrl.learning.settings import LearningSettings, Schedule
+
+CRITIC_FIRST = 0.2
+"""After imitating, the critics learn alone up to this share of the budget: young ones would undo it."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,19 @@ class DDPGSettings(LearningSettings):
             f"replay_size is {self.replay_size}, but an update collects num_envs x num_steps = "
             f"{self.num_envs * self.num_steps} decisions; raise replay_size",
         )
+
+    def rates(self, progress: float) -> dict[str, float]:
+        """Return what moves with the schedules, at `progress` in [0, 1] of them."""
+        kind, critic = self.learning_rate_schedule, self.critic_learning_rate
+        bonus = self.entropy_schedule, self.entropy_coef, self.entropy_coef_final
+        still = self.pretrain is not None and progress < CRITIC_FIRST
+        actor = {"learning_rate": 0.0} if still else super().rates(progress)
+        return actor | {
+            "entropy_coef": scheduled(*bonus, progress),
+            "critic_learning_rate": scheduled(kind, critic, 0.0, progress),
+            "epsilon": scheduled("linear", self.epsilon, self.epsilon_final, progress),
+            "priority_beta": scheduled("linear", self.priority_beta, 1.0, progress),
+        }
 
 
 PRESETS: dict[str, dict[str, Any]] = {"cluster": {"normalise_observations": True}}

@@ -23,13 +23,10 @@ from schedrl.learning.logger import Record
 from schedrl.learning.pretraining import pretrain
 from schedrl.learning.replay import Replay
 from schedrl.learning.run_folder import Run
-from schedrl.learning.schedules import rates_of, scheduled
 from schedrl.learning.transitions import NStep, TransitionCollector
 
 MOST_WARM_UP = 0.1
 """Learning starts after this share of the budget at the latest."""
-CRITIC_FIRST = 0.2
-"""After imitating, the critics learn alone up to this share of the budget: young ones would undo it."""
 
 
 def train(env: VectorEnv, settings: DDPGSettings, run: Run) -> Iterator[Record]:
@@ -58,7 +55,7 @@ def train(env: VectorEnv, settings: DDPGSettings, run: Run) -> Iterator[Record]:
 
     while not run.done:
         started = time.perf_counter()
-        now = rates(settings, run.budget.progress)
+        now = settings.rates(run.budget.scheduled)
         act = partial(explorer.act, agent.actor.acting, epsilon=now["epsilon"])
         played = collector.collect(act, noise.restart)
         seen = replay.rows_of(played.numbers)
@@ -85,18 +82,6 @@ def train(env: VectorEnv, settings: DDPGSettings, run: Run) -> Iterator[Record]:
         run.checkpoint(**parts)
         yield record
     run.finish(**parts)
-
-
-def rates(settings: DDPGSettings, progress: float) -> dict[str, float]:
-    """Return what changes while the budget is spent."""
-    kind, critic = settings.learning_rate_schedule, settings.critic_learning_rate
-    still = settings.pretrain is not None and progress < CRITIC_FIRST
-    actor = rates_of(settings, progress) | ({"learning_rate": 0.0} if still else {})
-    return actor | {
-        "critic_learning_rate": scheduled(kind, critic, 0.0, progress),
-        "epsilon": scheduled("linear", settings.epsilon, settings.epsilon_final, progress),
-        "priority_beta": scheduled("linear", settings.priority_beta, 1.0, progress),
-    }
 
 
 def make_batch(

@@ -20,7 +20,6 @@ from schedrl.learning.episodes import EpisodeCollector
 from schedrl.learning.logger import Record
 from schedrl.learning.pretraining import pretrain
 from schedrl.learning.run_folder import Run
-from schedrl.learning.schedules import rates_of
 
 
 def train(env: VectorEnv, settings: PGSettings, run: Run) -> Iterator[Record]:
@@ -36,7 +35,7 @@ def train(env: VectorEnv, settings: PGSettings, run: Run) -> Iterator[Record]:
     run.restore(**parts)
 
     while not run.done:
-        started, rates = time.perf_counter(), rates_of(settings, run.budget.progress)
+        started, rates = time.perf_counter(), settings.rates(run.budget.scheduled)
         played = collector.collect(lambda obs, _: model.act(obs, collector.step)[0])
         batch = make_batch(played, collector.groups, settings, run.replicas)
         parts_of_it = minibatches(batch, settings.batch_size, shuffler.generator, run.replicas)

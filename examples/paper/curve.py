@@ -63,7 +63,7 @@ def train(flags: list[str], points: int, sequences: Any) -> Path:
 
     plan = read_plan(flags)
     tensorflow(seed=plan.launch.seed)
-    run = open_run(plan, Budget(plan.algorithm.total_steps, plan.algorithm.num_episodes))
+    run = open_run(plan, Budget.of(plan.algorithm))
     played = sequences_of_curve(plan.environment, sequences)
     due, rows = when(plan.algorithm.total_steps, points), []
     learning = registry.get("algorithm", plan.launch.algo)(make_env(plan), plan.algorithm, run)

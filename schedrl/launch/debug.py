@@ -24,7 +24,7 @@ from schedrl.learning.run_folder import Run
 
 def run(plan: Plan) -> int:
     """Train a little, printing everything; return the exit code (1 where a number went wrong)."""
-    budget = Budget(plan.algorithm.total_steps, plan.algorithm.num_episodes)
+    budget = Budget.of(plan.algorithm)
     progress = Progress(budget)
     announce(plan, progress)
     progress.say("loading TensorFlow and the simulator; everything runs eagerly, with numeric checks")

@@ -36,7 +36,7 @@ MAY_BE_UNKNOWN = ("episode_return", "slowdown", "episode_length", "explained_var
 
 def run(plan: Plan) -> int:
     """Carry out the plan; return the exit code."""
-    budget = Budget(plan.algorithm.total_steps, plan.algorithm.num_episodes)
+    budget = Budget.of(plan.algorithm)
     progress = make_progress(budget)
     yardsticks = None
     announce(plan, progress)

@@ -138,6 +138,9 @@ def make_parser(classes: Iterable[type[Settings]], guest: Guest | None = None) -
 
 
 def _refuse_resumed_debugging(launch: LaunchSettings) -> None:
+    for name in ("keep_schedule", "accept_changes"):
+        if getattr(launch, name) and not launch.resume:
+            raise UserError(f"{name} is about a run that goes on; give --resume too, or leave it out")
     if launch.mode == "debug" and launch.resume:
         raise UserError("--mode debug starts afresh; leave out --resume, or use --mode local")
 

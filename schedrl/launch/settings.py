@@ -30,6 +30,9 @@ class LaunchSettings(Settings):
     """Folder of the run. None: models/ALGO_ENV, or with a number where a run is there already."""
     resume: bool = False
     """Continue the run in model_dir exactly; only the budget may differ. Default folder: the newest run."""
+    keep_schedule: bool = False
+    """With resume and another budget: learning rate, entropy bonus and the like go on as the former budget
+    had planned, and stay as in its last update. Off: they go on as if this had been the budget all along."""
     accept_changes: bool = False
     """With resume: go on although files of the run were changed since they were written, with the settings
     that run.json has now; logs that the checkpoint doesn't go with are set aside and begun anew."""

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from schedrl.learning import shards
-from schedrl.learning.budget import Budget
+from schedrl.learning.budget import Budget, Limits
 from schedrl.learning.checkpoint import atomic_write, check_shapes, load_arrays, unflatten_state
 from schedrl.learning.kept_logs import HISTORIES, Kept, kept_logs, require_unchanged
 from schedrl.learning.logger import Logger, Record
@@ -39,7 +39,7 @@ FILES = (
     "run.json", "metrics.csv", "validation.csv", "policy.npz", "reward_history.npy", "slowdown_history.npy",
 )  # fmt: skip
 FOLDERS = ("checkpoints", "saved_model", "tensorboard")
-FREE = ("total_steps", "num_episodes", "schedule_steps", "schedule_episodes")
+FREE = Limits._fields
 """Settings that a resumed run may have others of: the budget, and what learning rates are planned over."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 SCHEDULES = ("constant", "linear", "cosine")
 
@@ -18,10 +17,3 @@ def scheduled(kind: str, start: float, end: float, progress: float) -> float:
     if kind == "cosine":
         return end + (start - end) * 0.5 * (1.0 + math.cos(math.pi * progress))
     raise ValueError(f"unknown schedule {kind!r}; choose one of {', '.join(SCHEDULES)}")
-
-
-def rates_of(settings: Any, progress: float) -> dict[str, float]:
-    """Return the present `learning_rate` and `entropy_coef` of a policy gradient's settings."""
-    rate = settings.learning_rate_schedule, settings.learning_rate, 0.0
-    bonus = settings.entropy_schedule, settings.entropy_coef, settings.entropy_coef_final
-    return {"learning_rate": scheduled(*rate, progress), "entropy_coef": scheduled(*bonus, progress)}

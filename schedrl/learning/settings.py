@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from schedrl.learning.schedules import scheduled
 from schedrl.settings import Settings
 
 Schedule = Literal["constant", "linear", "cosine"]
@@ -40,6 +41,13 @@ class LearningSettings(Settings):
     """The optimiser's step size at the start."""
     learning_rate_schedule: Schedule = "linear"
     """How the step size goes to 0 over the budget: constant, linear or cosine."""
+    schedule_steps: int | None = None
+    """Decisions over which schedules go from start to end (with schedule_episodes: what is over first); none
+    = the whole budget."""
+    schedule_episodes: int | None = None
+    """Finished episodes over which schedules go from start to end; none = the whole budget."""
+    schedule_share: float = 1.0
+    """Part of the schedules that is gone through, in [0, 1]; where it ends they stay."""
     max_grad_norm: float = 0.5
     """Global norm to which a gradient is scaled down."""
     reward_scale: float = 0.02
@@ -90,18 +98,24 @@ class LearningSettings(Settings):
         self.in_range("validate_every", 0)
         self.in_range("num_envs", 1, MOST_ENVS)
         for name in (
-            "total_steps", "num_episodes", "hidden", "pretrain_epochs", "validation_sequences",
+            "total_steps", "num_episodes", "schedule_steps", "schedule_episodes", "hidden",
+            "pretrain_epochs", "validation_sequences",
         ):  # fmt: skip
             self.in_range(name, 1)
         for name in ("learning_rate", "max_grad_norm", "reward_scale"):
             self.in_range(name, 0, open_low=True)
         self.in_range("gamma", 0, 1)
+        self.in_range("schedule_share", 0, 1)
         self.in_range("prior", 0)
         self.in_range("pretrain_episodes", 5)
         if self.pretrain is not None:
             from schedrl import registry
 
             object.__setattr__(self, "pretrain", registry.find("heuristic", self.pretrain))
+
+    def rates(self, progress: float) -> dict[str, float]:
+        """Return what moves with the schedules, at `progress` in [0, 1] of them."""
+        return {"learning_rate": scheduled(self.learning_rate_schedule, self.learning_rate, 0.0, progress)}
 
 
 @dataclass(frozen=True)
@@ -126,6 +140,11 @@ class PolicyGradientSettings(LearningSettings):
         for name in ("entropy_coef", "entropy_coef_final"):
             self.in_range(name, 0)
         self.in_range("advantage_clip", 0, open_low=True)
+
+    def rates(self, progress: float) -> dict[str, float]:
+        """Return what moves with the schedules, at `progress` in [0, 1] of them."""
+        bonus = self.entropy_schedule, self.entropy_coef, self.entropy_coef_final
+        return super().rates(progress) | {"entropy_coef": scheduled(*bonus, progress)}
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def start(
     """Return the run and the generator of its records."""
     settings = small_settings(algorithm, **changes)
     run = Run(
-        Budget(settings.total_steps, settings.num_episodes),
+        Budget.of(settings),
         seed,
         folder,
         resume=resume,

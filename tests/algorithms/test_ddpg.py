@@ -5,7 +5,7 @@ import pytest
 from small_runs import small_settings
 
 from ddpg.model import Agent
-from ddpg.train import make_batch, rates, train
+from ddpg.train import make_batch, train
 from ddpg.update import Learner
 from schedrl.envs.action_probes import ACTION_PROBES, MixedChoice, MixedTwoChoices
 from schedrl.envs.probes import MaskedBestAction
@@ -336,9 +336,9 @@ def test_other_actions_resume_and_leave_a_policy(probe, tmp_path):
 def test_after_imitating_the_critics_learn_first():
     plain = small_settings("ddpg")
     imitator = plain.replace(pretrain="sjf")
-    assert rates(imitator, 0.1)["learning_rate"] == 0
-    assert rates(imitator, 0.1)["critic_learning_rate"] == rates(plain, 0.1)["critic_learning_rate"] > 0
-    assert rates(imitator, 0.2) == rates(plain, 0.2)
+    assert imitator.rates(0.1)["learning_rate"] == 0
+    assert imitator.rates(0.1)["critic_learning_rate"] == plain.rates(0.1)["critic_learning_rate"] > 0
+    assert imitator.rates(0.2) == plain.rates(0.2)
 
 
 def test_refusals():

@@ -21,7 +21,8 @@ SHARED = {
     learning.LearningSettings: {
         "num_envs": 16, "gamma": 0.5, "learning_rate": 1e-3, "learning_rate_schedule": "constant",
         "max_grad_norm": 0.01, "reward_scale": 0.1, "normalise_observations": True, "hidden": (16,),
-        "layer_norm": True, "total_steps": 2_600, "xla": True,
+        "layer_norm": True, "total_steps": 2_600, "xla": True, "schedule_steps": 1_000,
+        "schedule_episodes": 60, "schedule_share": 0.3,
         "precision": "mixed_bfloat16",
     },
     learning.PolicyGradientSettings: {
@@ -106,7 +107,7 @@ CASES = [(algorithm, name) for algorithm in registry.names("algorithm") for name
 def weights(algorithm: str, probe: str, *changes: tuple) -> np.ndarray:
     """Return what a short run ends with; equal runs are made once."""
     settings = small_settings(algorithm, **{"total_steps": 2_000, **dict(changes)})
-    run = Run(Budget(settings.total_steps), 0, None, tensorboard=False)
+    run = Run(Budget.of(settings), 0, None, tensorboard=False)
     env = (PROBES | ACTION_PROBES)[probe](settings.num_envs)
     for _ in registry.get("algorithm", algorithm)(env, settings, run):
         pass

@@ -68,7 +68,7 @@ def request_of(plan: Plan, resume: bool, progress: Path) -> dict[str, Any]:
 def perform(request: Mapping[str, Any]) -> dict[str, Any]:
     """Train one run; return `status` finished, stopped or failed, and `error` where it failed."""
     plan = plan_of(request)
-    budget = Budget(plan.algorithm.total_steps)
+    budget = Budget.of(plan.algorithm)
     reporter = Reporter(budget, Path(request["progress"]))
     try:
         with Interrupts(reporter.say) as interrupts:

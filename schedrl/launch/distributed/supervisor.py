@@ -42,7 +42,7 @@ ALL_DONE = End("done", "")
 def run(plan: Plan) -> int:
     """Carry out the plan; return the exit code."""
     cluster = cluster_of(plan.launch, os.environ)
-    progress = Progress(Budget(plan.algorithm.total_steps, plan.algorithm.num_episodes))
+    progress = Progress(Budget.of(plan.algorithm))
     network = network_for(plan, cluster)
     announce(plan, progress)
     progress.say(described(cluster, network))

@@ -170,7 +170,7 @@ def train(plan: Plan, orders: Mapping[str, Any], tell: Teller) -> int:
     tell(up=True)
     chief = replicas.index == 0
     assert plan.folder is not None
-    budget = Budget(plan.algorithm.total_steps, plan.algorithm.num_episodes)
+    budget = Budget.of(plan.algorithm)
     progress = make_progress(budget) if chief else Progress(budget, open(os.devnull, "w"))  # noqa: SIM115
     share = share_of(plan, replicas.index, replicas.count)
     progress.say(f"{replicas.count} workers are connected; preparing the simulator")
