@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
+from schedrl.envs.declared import Declared
 from schedrl.settings import Settings, UserError, one_of
 from schedrl.settings.names import canonical, suggestion
 
@@ -54,6 +55,10 @@ class HoldsWorkload(Settings):
     def as_played(self, representation: str) -> Self:
         """Return the settings under which a policy that reads `representation` is evaluated."""
         return self.replace(representation=representation)
+
+    def declares(self) -> tuple[Declared, ...]:
+        """Return what is shown of the future by design; nothing, unless an environment says so."""
+        return ()
 
     def _check_load(self) -> None:
         """Refuse a second word on how often jobs come."""

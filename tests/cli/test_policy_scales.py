@@ -121,6 +121,11 @@ def test_a_replay_shows_the_scales_of_training(request, folder, tmp_path, monkey
     assert set(seen) == {(scales.gap_on(10), scales.mean_duration)}
     said = capsys.readouterr().out
     assert "is shown times in the scales of its training" in said
+    known = "known of the future by design: how many of its jobs are still to come (backlog, column 5)"
+    content = json.loads((tmp_path / "out" / report.JSON).read_text())
+    assert known in said
+    assert known in (tmp_path / "out" / report.HTML).read_text()
+    assert {"number_of_jobs", "run_times"} <= {each["what"] for each in content["declares"]}
     assert ("it has kept no scales" in said) is (kept == "nothing")
     assert "is shown times in the scales" in (tmp_path / "out" / report.HTML).read_text()
 
