@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from schedrl.settings import UserError, one_of
+from schedrl.workload.constraints import REJECTED, Predecessors
 from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.types import LATEST, UNKNOWN, Resource, Workload
 from schedrl.workload.units import LOADS
@@ -141,6 +142,7 @@ def in_units(
         workload,
         time_unit=unit,
         **{name: getattr(workload, name) * factor for name in (*MOMENTS, *SPANS)},
+        predecessors=workload.predecessors and workload.predecessors.times(factor),
         demand=workload.demand * factors,
         capacity=np.asarray(workload.capacity) * factors,
         resources=[Resource(name, pair[1]) for name, pair in changed.items()],
@@ -179,7 +181,8 @@ def fitted(
         too_large: "reject" lists a job that asks for more; "clip" gives it all there is, and counts it.
 
     Returns:
-        the jobs, and the rejected ones; their `line` is the job's number in `workload`, from 1.
+        the jobs, and the rejected ones, with those that wait for one; their `line` is the job's number in
+            `workload`, from 1.
 
     Raises:
         UserError: no job fits, or a gang that can't be clipped (its instances are what they are).
@@ -202,6 +205,17 @@ def fitted(
         ]
         ids = np.asarray(workload.id)[large]
         rejected.add("too_large", np.flatnonzero(large) + 1, ids, details)
+        if workload.predecessors is not None:
+            large = _with_successors(workload, workload.predecessors, large, rejected)
     if large.all():
         raise UserError(f"no jobs fit a cluster of {room.tolist()}: {rejected.summary()}; enlarge it")
     return workload.take(~large) if large.any() else workload, rejected
+
+
+def _with_successors(
+    workload: Workload, predecessors: Predecessors, large: np.ndarray, rejected: Rejected
+) -> np.ndarray:
+    """Reject what waits for a job that is `large` [J] too; return all that are rejected [J]."""
+    waits = ~large & (predecessors.faults(large) == REJECTED)
+    rejected.add("waits_for_rejected", np.flatnonzero(waits) + 1, np.asarray(workload.id)[waits])
+    return large | waits

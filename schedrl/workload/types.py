@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from schedrl.settings import UserError
+from schedrl.workload.constraints import Allowed, Predecessors
 
 UNKNOWN = np.nan
 """What `estimate`, `deadline`, `recorded_start` and `recorded_finish` hold where nothing is known."""
@@ -106,6 +107,10 @@ class Workload:
     """[J] finish in the trace; `UNKNOWN` where it has none."""
     capacity: Sequence[float] | np.ndarray | None = None
     """[R] what the cluster has that the jobs were recorded on or made for; `UNKNOWN` where not stated."""
+    predecessors: Predecessors | None = None
+    """Jobs that must have finished before each job enters the queue; None: no job waits for another."""
+    allowed: Allowed | None = None
+    """Machines that will do for each job; None: every machine will."""
     about: Mapping[str, str] = field(default_factory=dict)
     """What the source says about itself, key -> text."""
     extra: Mapping[str, np.ndarray] = field(default_factory=dict)
@@ -129,11 +134,25 @@ class Workload:
             for name, column in held.items():
                 held[name] = column if order is None else column[order]
                 held[name].flags.writeable = False
-        for name, value in (columns | {"resources": resources}).items():
+        for name, value in (columns | {"resources": resources} | self._parts(order)).items():
             object.__setattr__(self, name, value)
         object.__setattr__(self, "capacity", _capacity(self.capacity, len(resources)))
         object.__setattr__(self, "about", MappingProxyType(dict(self.about)))
         object.__setattr__(self, "extra", MappingProxyType(extra))
+
+    def _parts(self, order: np.ndarray | None) -> dict[str, Any]:
+        """Return predecessors and allowed machines in the order of the jobs, None where they say nothing."""
+        parts: dict[str, Any] = {"predecessors": self.predecessors, "allowed": self.allowed}
+        for name, part in parts.items():
+            if part is not None and len(part) != len(self.arrival):
+                raise UserError(f"{name} is of {len(part)} jobs, there are {len(self.arrival)}; give all")
+            if part is not None and order is not None:
+                parts[name] = part.take(order)
+        if self.predecessors is not None and not (len(self.predecessors.job) or self.predecessors.dropped):
+            parts["predecessors"] = None
+        if self.allowed is not None and not self.allowed.limited.any():
+            parts["allowed"] = None
+        return parts
 
     def _to_check(self) -> list[str]:
         """List the columns that were given and not looked at."""
@@ -174,11 +193,17 @@ class Workload:
         return np.where(np.isnan(estimate), self.duration, estimate)
 
     def take(self, index: np.ndarray | slice) -> "Workload":
-        """Return some of the jobs; `index` as for an array of jobs."""
+        """Return some of the jobs; `index` as for an array of jobs.
+
+        A predecessor that is not among them counts as finished (`Predecessors.dropped`).
+        """
         kept = {f.name: vars(self)[f.name] for f in fields(self)}
         for name in (*NUMBERS, "user", "id"):
             kept[name] = vars(self)[name][index]
         kept["extra"] = {name: column[index] for name, column in self.extra.items()}
+        for name in ("predecessors", "allowed"):
+            if kept[name] is not None:
+                kept[name] = kept[name].take(np.arange(len(self))[index])
         return Workload(**kept)
 
     def on(self, capacity: Sequence[float] | np.ndarray) -> "Workload":
@@ -279,6 +304,8 @@ def _extra_column(name: str, values: Any, num_jobs: int) -> np.ndarray:
 
 
 def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, Predecessors | Allowed):
+        return isinstance(b, type(a)) and a.same_as(b)
     if not isinstance(a, np.ndarray):
         return bool(a == b)
     numbers = a.dtype.kind == "f" and np.asarray(b).dtype.kind == "f"

@@ -14,7 +14,8 @@ import numpy as np
 
 from schedrl.settings import UserError
 from schedrl.settings.claims import claim_file
-from schedrl.workload.readers.own import KIND, MARK
+from schedrl.workload.constraints import Predecessors, escaped
+from schedrl.workload.readers.own import KIND, MARK, THINK
 from schedrl.workload.readers.swf import EXTRA, FIELDS, PARTIAL, first_stated, parse_header, write_header
 from schedrl.workload.types import NUMBERS, Workload
 
@@ -94,10 +95,11 @@ def _csv(workload: Workload) -> tuple[str, dict[str, np.ndarray]]:
             columns[name] = column
     if any(np.asarray(workload.user)):
         columns["user"] = np.asarray(workload.user)
+    columns |= _constraints(workload)
     kinds = {}
     for name, column in workload.extra.items():
         if name in columns:
-            raise UserError(f"extra column {name!r} is called like a column of demands; rename it")
+            raise UserError(f"extra column {name!r} is called like a column of jobs or demands; rename it")
         kinds[name] = _kind(name, column)
         columns[name] = column.astype(PLAIN[column.dtype.kind])
     meta: dict[str, Any] = {
@@ -111,6 +113,8 @@ def _csv(workload: Workload) -> tuple[str, dict[str, np.ndarray]]:
     }
     if _has_line_ends(columns):
         meta["rows"] = len(workload)
+    if workload.predecessors is not None and workload.predecessors.dropped:
+        meta["dropped"] = workload.predecessors.dropped
     # No quote within a text: readers count quotes to find the ends of rows.
     line = re.sub(r"\\(.)", lambda escape: r"\u0022" if escape[1] == '"' else escape[0], json.dumps(meta))
     return f"{MARK}{line}\n", columns
@@ -122,6 +126,21 @@ def _has_line_ends(columns: dict[str, np.ndarray]) -> bool:
     return any(
         ends.search(text) for column in columns.values() if column.dtype == object for text in set(column)
     )
+
+
+def _constraints(workload: Workload) -> dict[str, np.ndarray]:
+    """Return what each job waits for, by ids between blanks, and the machines that will do, by bars."""
+    found: dict[str, np.ndarray] = {}
+    waits_for, allowed = workload.predecessors, workload.allowed
+    if waits_for is not None and len(waits_for.job):
+        lists = waits_for.names(np.asarray(workload.id))
+        found["predecessors"] = np.array([" ".join(map(escaped, names)) for names in lists], object)
+        if waits_for.think.any():
+            found[THINK] = waits_for.think
+    if allowed is not None:
+        texts = ["" if names is None else "|".join(map(escaped, names)) or "|" for names in allowed.names()]
+        found["allowed"] = np.array(texts, object)
+    return found
 
 
 def _default(name: str, column: np.ndarray) -> bool:
@@ -164,11 +183,20 @@ def _swf(workload: Workload) -> tuple[str, dict[str, np.ndarray]]:
         "requested_time": held["estimate"],
         "user": np.where(held["user"] == "", "-1", held["user"]),
     }
+    if workload.predecessors is not None:
+        columns |= _preceding(workload, workload.predecessors)
     if len(names) > 1:
         memory = workload.demand[:, 1] / workload.demand[:, 0] * KILOBYTES[workload.resources[1].unit]
         if not np.array_equal(memory, first_stated(columns["requested_memory"], columns["used_memory"])):
             columns["requested_memory"] = memory
     return header, {name: _whole(columns[name]) for name in FIELDS}
+
+
+def _preceding(workload: Workload, waits_for: Predecessors) -> dict[str, np.ndarray]:
+    """Return the preceding job and the think time of each."""
+    names = [float(names[0]) if names else np.nan for names in waits_for.names(workload.id)]
+    think = np.where(waits_for.waiting, waits_for.think, np.nan)
+    return {"preceding_job": np.array(names), "think_time": think}
 
 
 def _arrays(workload: Workload) -> dict[str, np.ndarray]:
@@ -191,7 +219,12 @@ def _no_room_for(workload: Workload) -> dict[str, bool]:
         name for name, c in workload.extra.items() if name not in EXTRA or c.dtype.kind not in "iufb"
     ]
     status = workload.extra.get("status", np.zeros(0))
+    links = [] if workload.predecessors is None else workload.predecessors.names(workload.id)
+    odd_link = next((n for names in links for n in names if not re.fullmatch(r"\d{1,15}", n)), None)
     return {
+        "jobs that wait for several others": any(len(names) > 1 for names in links),
+        f"jobs that wait for one called {odd_link!r}": odd_link is not None,
+        "machines that are allowed": workload.allowed is not None,
         f"the resources {', '.join(names)} (SWF has cpu, and memory)": not memory and names != ["cpu"],
         f"memory in {unit}": memory and unit not in KILOBYTES,
         "jobs without memory beside others": memory and bool((workload.demand[:, -1] <= 0).any()),

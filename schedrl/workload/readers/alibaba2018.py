@@ -8,8 +8,10 @@ Missing: a time of 0 lies outside the 8 days. An end of 0 is `unfinished`, a sta
 `arrival_unknown` where the end is 0 too. plan_cpu or plan_mem empty or below 0, and plan_mem above 100 (101
 marks an invalid value): `demand_unknown`. Tasks of every status are kept, failed ones held machines too.
 
-`M5_3_4` is task 5 of its job and can't start before tasks 3 and 4 are finished: extra columns `number` ("5")
-and `depends_on` ("3 4"), both empty for independent tasks (`task_...`).
+`M5_3_4` is task 5 of its job and can't start before tasks 3 and 4 are finished: it waits for them, and has
+extra columns `number` ("5") and `depends_on` ("3 4"), both empty for independent tasks (`task_...`). What
+`Stg3` in `M7_Stg3` says is not documented, so it is no dependency; such rows are counted. A task that no row has
+(or a rejected one) is waited for all the same: such tasks can't run.
 
 Format: https://github.com/alibaba/clusterdata/blob/master/cluster-trace-v2018/trace_2018.md; cite that
 repository. Built from the published schema; tried on hand-made rows only.
@@ -43,7 +45,8 @@ COLUMNS = (
 TEXT = ("task_name", "job_name", "task_type", "status")
 STATES = ("Terminated", "Failed", "Running", "Waiting", "Ready", "Cancelled", "Interrupted")
 NAMED = r"^[A-Za-z]+(\d+)((?:_[A-Za-z]*\d+)*)$"
-"""Name of a task in a graph: its number, then those of the tasks it waits for."""
+"""Name of a task in a graph: its number, then those of the tasks it waits for, and words like `Stg3`."""
+WORD = r"_[A-Za-z]+\d+"
 EXTRA = ("job", "task", "task_type", "status", "number", "depends_on")
 
 
@@ -71,7 +74,10 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False) -> Worklo
     )
     extra = {name: columns.pop(name) for name in EXTRA}
     resources = [Resource("cpu", "cores"), Resource("memory", "fraction of the largest machine")]
-    return build(Columns(**columns, resources=resources, extra=extra), rejected, lenient)
+    waits_for = _waits_for(extra["job"], extra["number"], extra["depends_on"], columns["id"])
+    return build(
+        Columns(**columns, resources=resources, waits_for=waits_for, extra=extra), rejected, lenient
+    )
 
 
 def _columns(table: pd.DataFrame, rejected: Rejected) -> dict[str, np.ndarray]:
@@ -82,7 +88,8 @@ def _columns(table: pd.DataFrame, rejected: Rejected) -> dict[str, np.ndarray]:
     table = set_aside(table, (table["end_time"] == 0).to_numpy(), "unfinished", rejected)
     cpu, memory = table["plan_cpu"], table["plan_mem"]
     start, end = table["start_time"].to_numpy(), table["end_time"].to_numpy()
-    number, depends_on = _graph(table["task_name"])
+    number, depends_on, said = _graph(table["task_name"])
+    rejected.adjust("what Stg says in a task's name is not known, so it is no dependency", table.index[said])
     with np.errstate(invalid="ignore", over="ignore"):
         duration = end - start
     return {
@@ -105,9 +112,26 @@ def _columns(table: pd.DataFrame, rejected: Rejected) -> dict[str, np.ndarray]:
     }
 
 
-def _graph(names: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of each task and those of the tasks it waits for; most names are there many times."""
+def _graph(names: pd.Series) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the number of each task, those of the tasks it waits for, and whether its name has a word too.
+
+    Most names are there many times.
+    """
     codes, distinct = names.factorize()
     parts = distinct.to_series().str.extract(NAMED).fillna("")
-    waits_for = parts[1].str.replace(r"[A-Za-z]", "", regex=True).str.replace("_", " ").str.strip()
-    return parts[0].to_numpy(object)[codes], waits_for.to_numpy(object)[codes]
+    word = parts[1].str.contains(WORD)
+    waits_for = parts[1].str.replace(WORD, "", regex=True).str.replace("_", " ").str.strip()
+    found = (parts[0].to_numpy(object), waits_for.to_numpy(object), word.to_numpy(bool))
+    return tuple(column[codes] for column in found)  # type: ignore[return-value]
+
+
+def _waits_for(job: np.ndarray, number: np.ndarray, depends_on: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """Return the ids of the tasks that each waits for; where tasks share job and number, of all of them."""
+    named: dict[tuple[str, str], list[str]] = {}
+    for key in zip(job.tolist(), number.tolist(), ids.tolist(), strict=True):
+        named.setdefault(key[:2], []).append(key[2])
+    found = []
+    for own, text in zip(job.tolist(), depends_on.tolist(), strict=True):
+        wanted = [(own, task) for task in text.split()]
+        found.append(tuple(name for key in wanted for name in named.get(key, ["/".join(key)])))
+    return np.fromiter(found, object, len(found))

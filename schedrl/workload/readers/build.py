@@ -4,13 +4,15 @@ Nothing negative, infinite or unknown-as-a-number gets through. What can't be a 
 what has one meaning only is mended and counted.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from schedrl.settings import UserError
+from schedrl.workload.constraints import Allowed, Predecessors
 from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.types import LATEST, Distinct, Resource, Workload
 
@@ -36,6 +38,14 @@ class Columns:
     user: np.ndarray | None = None
     recorded_start: np.ndarray | None = None
     recorded_finish: np.ndarray | None = None
+    waits_for: np.ndarray | None = None
+    """[n] tuples of the ids of the jobs that each waits for; or one number each, NaN = none."""
+    dropped: int = 0
+    """Pairs that had been dropped before, see `Predecessors`."""
+    think: np.ndarray | None = None
+    """[n] time between the finish of these and the entry into the queue."""
+    allowed: np.ndarray | None = None
+    """[n] names or models of the machines that will do, `A|B`; empty: any."""
     capacity: Sequence[float] | None = None
     """[R] of the cluster, where the file says."""
     about: Mapping[str, str] = field(default_factory=dict)
@@ -107,11 +117,43 @@ def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Worklo
         raise UserError(
             f"{rejected.source}: no jobs; {rejected.summary()}. Check the file, its format and its units"
         )
-    kept = {name: value for name, value in vars(columns).items() if name != "line"}
+    not_handed_on = ("line", "waits_for", "dropped", "think", "allowed")
+    kept = {name: value for name, value in vars(columns).items() if name not in not_handed_on}
+    kept["predecessors"] = _predecessors(columns, rejected)
+    kept["allowed"] = None if columns.allowed is None else Allowed.parsed(columns.allowed)
     for column in kept.values():
         if isinstance(column, np.ndarray) and column.base is None:
             column.flags.writeable = False  # so that they are taken over, not copied
     return Workload(**kept | {"id": Distinct(columns.id)})
+
+
+def names_in(texts: np.ndarray) -> np.ndarray:
+    """Return the names between blanks, commas, semicolons or bars as tuples. [n] object."""
+    split = {text: tuple(filter(None, re.split(r"[\s,;|]+", text))) for text in set(texts.tolist())}
+    return np.fromiter((split[text] for text in texts.tolist()), object, len(texts))
+
+
+def _predecessors(columns: Columns, rejected: Rejected) -> Predecessors | None:
+    """Find the jobs that each job waits for among those that are left."""
+    waits_for, think = columns.waits_for, columns.think
+    if waits_for is None:
+        return None
+    if waits_for.dtype == object:
+        counts = np.fromiter(map(len, waits_for.tolist()), np.int64, len(waits_for))
+        job = np.repeat(np.arange(len(counts)), counts)
+        name = np.array([name for names in waits_for.tolist() for name in names], object)
+    else:
+        job = np.flatnonzero(~np.isnan(waits_for))
+        number = waits_for[job]
+        whole = bool((np.abs(number) < 2**53).all() and (number == np.rint(number)).all())
+        name = number.astype(np.int64) if whole else np.array([_shown(x) for x in number.tolist()], object)
+    if not len(job) and not columns.dropped:
+        return None
+    pause = np.zeros(len(waits_for)) if think is None else np.where(np.isnan(think), 0.0, think)
+    odd = ~((pause >= 0) & (pause <= LATEST))
+    rejected.adjust("the think time was no time, so it is 0", columns.line[odd])
+    found = Predecessors.named(columns.id, job, name, np.where(odd, 0.0, pause))
+    return replace(found, dropped=columns.dropped)
 
 
 def _blank(ids: np.ndarray) -> np.ndarray:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from schedrl.settings import UserError
-from schedrl.workload.readers.build import Columns, build
+from schedrl.workload.constraints import LEFT_OUT
+from schedrl.workload.readers.build import Columns, build, names_in
 from schedrl.workload.readers.json_text import json_numbers
 from schedrl.workload.readers.own import is_own, read_own
 from schedrl.workload.readers.recognise import Head
@@ -41,14 +42,17 @@ NAMES = {
     "priority": ("priority",),
     "deadline": ("deadline",),
     "user": ("user", "user_id"),
+    "waits_for": ("waits_for", "depends_on", "dependencies", "predecessors", "preceding_job"),
+    "think": ("think", "think_time"),
+    "allowed": ("allowed", "allowed_machines", "gpu_spec"),
     "cpu": ("cpu", "cpus", "cores", "procs", "processors"),
     "memory": ("memory", "mem", "ram"),
     "gpu": ("gpu", "gpus", "num_gpu"),
 }
 """Field -> names by which a column, or a key of the map, is known. Other keys of the map are resources."""
 RESOURCES = ("cpu", "memory", "gpu")
-TIMES = ("arrival", "duration", "recorded_start", "recorded_finish", "estimate", "deadline")
-TEXTS = ("id", "user")
+TIMES = ("arrival", "duration", "recorded_start", "recorded_finish", "estimate", "deadline", "think")
+TEXTS = ("id", "user", "waits_for", "allowed")
 QUOTED = r'"(?:[^"]|"")*"'
 """A part of a map in which a comma belongs to a name."""
 
@@ -106,19 +110,30 @@ def read(
         return read_own(source, rejected, lenient)
     header = header_row(source)
     mapped = _mapping(header, map, source)
-    texts = frozenset(_texts(mapped))
+    others = _left_out(header, mapped)
+    texts = frozenset([*_texts(mapped), *others.values()])
     only_id = "id" in mapped and texts == {mapped["id"].column}
-    unread = frozenset(header) - {m.column for m in mapped.values()}
+    unread = frozenset(header) - {m.column for m in mapped.values()} - texts
     layout = Layout(header, texts, unread, skip=1, numbered=only_id)
     columns = joined(
-        (_columns(table, mapped, rejected) for table in read_table(source, layout, rejected)),
+        (_columns(table, mapped, others, rejected) for table in read_table(source, layout, rejected)),
         rejected,
         source,
     )
     names = [name for name in mapped if name not in NAMES or name in RESOURCES]
     resources = [Resource(name, amount(name, mapped[name].unit)[1]) for name in names]
     demand = np.column_stack([columns.pop(name) for name in names])
-    return build(Columns(**columns, demand=demand, resources=resources), rejected, lenient)
+    extra = {name: columns.pop(column) for name, column in others.items()}
+    if "waits_for" in columns:
+        columns["waits_for"] = names_in(columns["waits_for"])
+    return build(Columns(**columns, demand=demand, resources=resources, extra=extra), rejected, lenient)
+
+
+def _left_out(header: list[str], mapped: Mapping[str, Mapped]) -> dict[str, str]:
+    """Return constraints that no rule honours -> their columns: they are kept, so that they can be counted."""
+    read = {m.column for m in mapped.values()}
+    named = {column: column.strip().lower().replace(" ", "_") for column in header if column not in read}
+    return {name: column for column, name in named.items() if name in LEFT_OUT}
 
 
 def _texts(mapped: Mapping[str, Mapped]) -> list[str]:
@@ -205,10 +220,13 @@ def _mapping(header: list[str], given: Mapping[str, str] | str | None, source: S
     return mapped
 
 
-def _columns(table: pd.DataFrame, mapped: dict[str, Mapped], rejected: Rejected) -> dict[str, np.ndarray]:
+def _columns(
+    table: pd.DataFrame, mapped: dict[str, Mapped], others: dict[str, str], rejected: Rejected
+) -> dict[str, np.ndarray]:
     """Bring some rows to seconds and the units used here."""
     wrong = np.zeros(len(table), bool)
     found: dict[str, np.ndarray] = {"line": table.index.to_numpy()}
+    found |= {column: table[column].to_numpy() for column in others.values()}
     for name, m in mapped.items():
         values = table[m.column].to_numpy()
         if name in TEXTS:

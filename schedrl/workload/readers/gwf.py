@@ -6,7 +6,7 @@
   OrigSiteID, LastRunSiteID, JobStructure (UNITARY, BoT), JobStructureParams, and nine more that are not read.
   Built from the published schema; tried on hand-made rows only.
 * Workflows as OpenDC reads them: a table with a header row, fields padded with blanks: WorkflowID, JobID,
-  SubmitTime, RunTime, NProcs, ReqNProcs, Dependencies (JobIDs between blanks, kept as text).
+  SubmitTime, RunTime, NProcs, ReqNProcs, Dependencies (JobIDs between blanks: what the job waits for; kept as text too).
 
 Processors are those requested, else those allocated. The estimate is ReqTime; one below the run time is
 raised to it, because it is the recorded run that is replayed. Times are taken as they are.
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schedrl.workload.readers.build import Columns, build
+from schedrl.workload.readers.build import Columns, build, names_in
 from schedrl.workload.readers.headed import headed_layout
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
@@ -106,6 +106,7 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bo
             demand=(np.ones_like(cpu) if gangs else cpu)[:, None],
             instances=cpu if gangs else None,
             resources=[Resource("cpu", "processors")],
+            waits_for=names_in(extra["depends_on"]) if "depends_on" in extra else None,
             extra={name: column for name, column in extra.items() if (column != "").any()},
         ),
         rejected,

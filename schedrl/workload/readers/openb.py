@@ -1,8 +1,8 @@
 """Alibaba GPU trace v2023 (OpenB): `openb_pod_list_*.csv`, one pod per row, with a header row.
 
 Columns, in any order: name, cpu_milli, memory_mib, num_gpu (0 to 8), gpu_milli (part of a GPU where num_gpu
-is 1, else 1000), creation_time, deletion_time, scheduled_time [s]; kept as text: gpu_spec (models that will
-do, `A|B`), qos, pod_phase. A pod with num_gpu 1 and gpu_milli 460 asks for 0.46 of a GPU. Its machines are in
+is 1, else 1000), creation_time, deletion_time, scheduled_time [s]; gpu_spec (models of the machines that will
+do, `A|B`; empty: any), also kept as text, as qos and pod_phase are. A pod with num_gpu 1 and gpu_milli 460 asks for 0.46 of a GPU. Its machines are in
 `openb_node_list_*.csv`, see `schedrl.workload.machines`.
 
 The arrival is the creation, the duration deletion - scheduled. A pod without scheduled_time (Pending) never
@@ -64,7 +64,8 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False) -> Worklo
         (_columns(table, rejected) for table in read_table(source, layout, rejected)), rejected, source
     )
     extra = {name: columns.pop(name) for name in EXTRA if name in columns}
-    return build(Columns(**columns, resources=RESOURCES, extra=extra), rejected, lenient)
+    allowed = extra.get("gpu_spec")
+    return build(Columns(**columns, resources=RESOURCES, allowed=allowed, extra=extra), rejected, lenient)
 
 
 def _columns(table: pd.DataFrame, rejected: Rejected) -> dict[str, np.ndarray]:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from schedrl.settings import UserError
+from schedrl.workload.constraints import unescaped
 from schedrl.workload.readers.build import Columns, build
 from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.readers.source import Source
@@ -22,7 +23,10 @@ MARK = "#schedrl "
 KIND = re.compile(r"text|\|b1|[<>|][iu][1248]|[<>]f[248]")
 """Types of extra columns in it."""
 DAMAGE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-FIELDS = {"id", "user", *NUMBERS} - {"demand"}
+THINK = "predecessors.think"
+"""Column of think times."""
+TEXTS = {"id", "user", "predecessors", "allowed"}
+FIELDS = {THINK, *TEXTS, *NUMBERS} - {"demand"}
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class _Meta:
     extra: dict[str, str]
     rows: int | None
     """Of the table, where some texts hold line ends, so that lines don't tell."""
+    dropped: int = 0
+    """Pairs of jobs that a selection broke, see `Predecessors`."""
 
     @classmethod
     def of(cls, held: dict[str, Any]) -> _Meta:
@@ -55,6 +61,7 @@ class _Meta:
             held["about"],
             held["extra"],
             None if rows is None else int(rows),
+            int(held.get("dropped", 0)),
         )
 
 
@@ -82,7 +89,7 @@ def read_own(source: Source, rejected: Rejected, lenient: bool) -> Workload:
     if lacking or set(header) - known or len(set(header)) < len(header):
         raise UserError(f"{source.path}: metadata and header row don't belong together; write the file anew")
     exact = {name for name, kind in meta.extra.items() if kind == "text" or kind[1] in "iu"}
-    texts = frozenset({"id", "user", *exact} & set(header))
+    texts = frozenset({*TEXTS, *exact} & set(header))
     layout = Layout(header, texts, skip=lines, numbered=texts == {"id"}, ours=meta.rows is not None)
     columns = joined(_columns(source, layout, rejected), rejected, source)
     found = len(columns[LINE]) + len(rejected)
@@ -93,8 +100,11 @@ def read_own(source: Source, rejected: Rejected, lenient: bool) -> Workload:
         )
     extra = {name: _typed(source, name, columns.pop(name), kind) for name, kind in meta.extra.items()}
     demand = np.column_stack([columns.pop(name) for name in demands])
+    constraints = _constraints(columns)
     return build(
         Columns(
+            **constraints,
+            dropped=meta.dropped,
             **{"line" if name is LINE else name: column for name, column in columns.items()},
             demand=demand,
             resources=meta.resources,
@@ -106,6 +116,19 @@ def read_own(source: Source, rejected: Rejected, lenient: bool) -> Workload:
         rejected,
         lenient,
     )
+
+
+def _constraints(columns: dict[Any, Any]) -> dict[str, np.ndarray]:
+    """Take out what a job waits for and where it may run."""
+    found: dict[str, np.ndarray] = {}
+    if "predecessors" in columns:
+        lists = [tuple(map(unescaped, text.split())) for text in columns.pop("predecessors").tolist()]
+        found["waits_for"] = np.fromiter(lists, object, len(lists))
+    if THINK in columns:
+        found["think"] = columns.pop(THINK)
+    if "allowed" in columns:
+        found["allowed"] = columns.pop("allowed")
+    return found
 
 
 LINE: Any = ("line",)

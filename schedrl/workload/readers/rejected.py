@@ -35,6 +35,7 @@ REASONS = {
     "unfinished": "it was still running when the record ended, so its run time is not known",
     "alloc_set": "it holds room for jobs, and is none (Google 2019)",
     "too_large": "it does not fit the cluster",
+    "waits_for_rejected": "it waits for a job that does not fit the cluster, or can never run",
 }
 """reason -> what it means. Readers may have reasons of their own: `Rejected.explain`."""
 

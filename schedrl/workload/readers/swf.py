@@ -33,8 +33,9 @@ FIELDS = (
     "think_time",
 )
 NEEDED = 5
-EXTRA = ("cpu_time", "used_memory", "requested_memory", "status", *FIELDS[12:], "allocated")
+EXTRA = ("cpu_time", "used_memory", "requested_memory", "status", *FIELDS[12:16], "allocated")
 """Fields that are kept as they are, where any job states them."""
+WAITS = ("preceding_job", "think_time")
 PARTIAL = (2, 3, 4)
 """States of lines that describe one execution out of several of a job."""
 LAYOUT = Layout(
@@ -66,7 +67,8 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bo
     """Read the jobs; resources are `cpu` and, where every job states it, `memory` [KB].
 
     Processors are those requested, else those allocated; memory likewise. The estimate is the requested time;
-    one below the run time is raised to it, because it is the recorded run that is replayed.
+    one below the run time is raised to it, because it is the recorded run that is replayed. A job waits for
+    its preceding job (0 is none, unless a job is called so), and for its think time after that.
 
     Args:
         source: the file.
@@ -89,6 +91,9 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bo
     extra = {name: columns.pop(name) for name in EXTRA}
     if np.array_equal(extra["allocated"], cpu):
         del extra["allocated"]
+    waits_for, think = (columns.pop(name) for name in WAITS)
+    if not (columns["id"].astype(str) == "0").any():
+        waits_for = np.where(waits_for == 0, np.nan, waits_for)
     procs = header.get("MaxProcs", header.get("MaxNodes", ""))
     capacity = [float(number[0]) if (number := re.findall(r"\d+", procs)) else np.nan]
     return build(
@@ -97,6 +102,8 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bo
             demand=np.column_stack(demand),
             instances=cpu if gangs else None,
             resources=resources,
+            waits_for=waits_for,
+            think=think,
             capacity=capacity + [np.nan] * (len(resources) - 1),
             about=header,
             extra={name: column for name, column in extra.items() if not np.isnan(column).all()},
@@ -135,7 +142,7 @@ def _columns(table: pd.DataFrame, rejected: Rejected) -> dict[str, np.ndarray]:
         "user": _users(fields["user"]),
         "recorded_start": start,
         "recorded_finish": start + run,
-    } | {name: fields[name] for name in EXTRA}
+    } | {name: fields[name] for name in (*EXTRA, *WAITS)}
 
 
 def _users(users: np.ndarray) -> np.ndarray:

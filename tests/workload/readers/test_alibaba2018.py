@@ -37,7 +37,7 @@ def test_the_id_is_job_and_task_and_the_start_stands_for_the_arrival(read_text):
         ("M1", "1", ""),
         ("R4_2", "4", "2"),
         ("M5_3_4", "5", "3 4"),
-        ("J12_10_Stg11", "12", "10 11"),
+        ("J12_10_Stg11", "12", "10"),
         ("task_Nzg3ODAwNDgzMTAwNTc2NTQ2Mw==", "", ""),
         ("MergeTask", "", ""),
     ],

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from schedrl.settings import UserError
 from schedrl.workload import UNKNOWN, Resource, Workload
+from schedrl.workload.constraints import Allowed, Predecessors
 from schedrl.workload.readers import read_trace
 from schedrl.workload.writers import write_trace
 
@@ -115,8 +116,31 @@ def workloads(draw):
         recorded_finish=finish if recorded else None,
         capacity=draw(st.none() | st.just([UNKNOWN] * len(resources)) | st.just([1.5] * len(resources))),
         about=draw(st.dictionaries(WORD, WORD, max_size=2)),
+        predecessors=draw(st.none() | predecessors(count)),
+        allowed=draw(st.none() | allowed(count)),
         extra=columns(count, draw),
     )
+
+
+@st.composite
+def predecessors(draw, count):
+    """What jobs wait for: others, themselves, jobs that aren't there."""
+    missing = tuple(draw(st.lists(NAME, max_size=2, unique=True).map(lambda names: [f"no {n}" for n in names])))
+    lists = draw(
+        st.lists(st.lists(st.integers(-len(missing), count - 1), max_size=3), min_size=count, max_size=count)
+    )
+    think = draw(st.lists(TIME, min_size=count, max_size=count))
+    found = Predecessors.of(lists, think) if not missing else None
+    if found is None:
+        offset = np.cumsum([0, *map(len, lists)])
+        found = Predecessors(offset, np.concatenate(lists), np.array(think), missing)
+    return dataclasses.replace(found, dropped=draw(st.integers(0, 2)))
+
+
+def allowed(count):
+    """Machines that will do."""
+    label = st.sampled_from(["T4", "V100", "a|b", "50%", "m 1", "任务"])
+    return st.lists(st.none() | st.lists(label, max_size=3), min_size=count, max_size=count).map(Allowed.of)
 
 
 @QUICK
@@ -152,7 +176,7 @@ def standard(draw):
     cpu = many(st.integers(1, 512)).astype(float)
     memory = many(st.integers(1, 2**20)).astype(float) * cpu if draw(st.booleans()) else None
     longer = many(WHOLE | st.just(UNKNOWN))
-    names = ("cpu_time", "group", "queue", "think_time", "preceding_job", "executable")
+    names = ("cpu_time", "group", "queue", "partition", "executable")
     extra = {name: many(WHOLE) for name in draw(st.sets(st.sampled_from(names)))}
     if draw(st.booleans()):
         extra["status"] = many(st.sampled_from([0.0, 1.0, 5.0]))
@@ -160,6 +184,14 @@ def standard(draw):
         st.dictionaries(st.sampled_from(["Computer", "Note", "TimeZone"]), st.sampled_from(["x", "Größe 甲"]))
     )
     procs = draw(st.none() | st.integers(1, 1000))
+    ids: list = many(FITTING, unique=True).tolist()
+    waits_for = None
+    if draw(st.booleans()):  # numbers of jobs, some of which there are
+        ids = draw(st.lists(st.integers(1, 20).map(str), min_size=count, max_size=count, unique=True))
+        named = draw(st.lists(st.none() | st.integers(1, 20), min_size=count, max_size=count))
+        job = np.flatnonzero([name is not None for name in named])
+        names = np.array([str(name) for name in named if name is not None], object)
+        waits_for = Predecessors.named(np.array(ids, object), job, names, many(WHOLE))
     return Workload(
         arrival,
         run,
@@ -168,7 +200,8 @@ def standard(draw):
         "s",
         estimate=np.where(run + longer > 0, run + longer, UNKNOWN),
         user=many(st.just("") | FITTING.filter(lambda name: name != "-1")).tolist(),
-        id=many(FITTING, unique=True).tolist(),
+        id=ids,
+        predecessors=waits_for,
         recorded_start=arrival + wait,
         recorded_finish=arrival + wait + run,
         capacity=None if procs is None else [procs, UNKNOWN][: 1 if memory is None else 2],
