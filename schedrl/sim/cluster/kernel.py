@@ -9,7 +9,7 @@ import numpy as np
 
 from schedrl.sim.jit import leaf, part
 
-from . import devices, heap, placements, plan
+from . import devices, heap, placements, plan, waiting
 from .placements import FIRST_FIT, TIE
 from .rule import HOLD, MOST_KEPT
 from .schedule import RUNNING
@@ -43,7 +43,7 @@ from .state import (
     USER,
 )  # fmt: skip
 
-_allowed, _devices_beside = plan.allowed, plan.devices_beside
+_allowed, _devices_beside, _permits = plan.allowed, plan.devices_beside, waiting.permits
 NO, HELD, STARTED = range(3)
 """What became of an attempt to start a job."""
 _device_fits, _device_room, _pick, _change_devices = devices.fits, devices.room, devices.pick, devices.change
@@ -52,10 +52,12 @@ _placement_score, _heap_push, _heap_remove = placements.score, heap.push, heap.r
 
 @leaf
 def fits(c, job, m):
-    """Tell whether one instance of the job fits on machine m now."""
+    """Tell whether one instance of the job fits on machine m now, and may run there."""
     for r in range(c.free.shape[0]):
         if c.free[r, m] < c.demand[job, r]:
             return False
+    if not _permits(c, job, m):
+        return False
     return c.n[DEVICE] < 0 or _device_fits(c.share, m, c.demand[job, c.n[DEVICE]])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from schedrl.sim.jit import leaf, part
 
-from . import devices
+from . import devices, waiting
 from .state import (
     BEHIND,
     CHOSEN,
@@ -35,6 +35,7 @@ from .state import (
 ONE = devices.ONE
 _room, _change = devices.room, devices.change
 _pick, _pick_beside = devices.pick, devices.pick_beside
+_permits = waiting.permits
 
 
 @leaf
@@ -95,7 +96,7 @@ def least(c, m, when, until):
 @part
 def room(c, job, m, when):
     """Return how many instances of the job machine m can take from `when` to their end by estimate."""
-    if c.machines[m, UP] == 0:
+    if c.machines[m, UP] == 0 or not _permits(c, job, m):
         return 0
     least(c, m, when, when + c.times[job, ESTIMATE])
     times = 1 << 40

@@ -25,9 +25,19 @@ REASONS = (
     "asks for more than a device but not for whole ones",
     "one instance is larger than every machine",
     "its instances fit one by one, but not all at once, on the empty cluster",
+    "no machine has a model or name that it allows",
+    "it does not fit on the machines that it allows",
+    "it waits for itself",
+    "it waits for a job that waits for it (a circle)",
+    "it waits for a job that is not there",
+    "it waits for a job that is rejected",
+    "it waits for a job that failed",
 )
 """What the numbers in `reject_reason` mean."""
-FITS, NO_SUCH_RESOURCE, NOT_WHOLE, TOO_LARGE, GANG_TOO_LARGE = range(5)
+FITS, NO_SUCH_RESOURCE, NOT_WHOLE, TOO_LARGE, GANG_TOO_LARGE, NONE_ALLOWED, TOO_LARGE_THERE = range(7)
+BY_FAULT = np.array([FITS, 7, 8, 9, 10])
+"""Number of the reason of each fault of `Predecessors.faults`."""
+AFTER_REJECTED, AFTER_FAILED = 10, 11
 MOST_TYPICAL = 64
 NUMBERS = Hold()
 
@@ -52,6 +62,12 @@ class Problem(NamedTuple):
     priority: np.ndarray  # [J]
     user: np.ndarray  # [J] number of the user
     reject: np.ndarray  # [J] a number of REASONS
+    set_of: np.ndarray  # [J] row of `permitted`; [0] where every job may run everywhere
+    permitted: np.ndarray  # [K, M] whether a job may run there, in the first row all; [0, M] as above
+    left: np.ndarray  # [J] how many jobs it waits for; [0] where no job waits for another, as the next three
+    think: np.ndarray  # [J] time from their last finish to the entry into the queue
+    after_first: np.ndarray  # [J + 1] jobs that wait for job j: after[after_first[j]:after_first[j + 1]]
+    after: np.ndarray  # [E]
     capacity: np.ndarray  # [R, M]
     total: np.ndarray  # [R] float64, of all machines
     largest: np.ndarray  # [R] of any machine, 1 where none has any
@@ -125,7 +141,8 @@ def prepare(
     when, which, up = _events(events, len(machines))
     typical = _typical(demand) if chosen.placement == "fgd" else np.zeros((0, len(names) + 1))
     return Problem(
-        **_jobs(workload, demand, capacity, g),
+        **_jobs(workload, demand, capacity, g, permissions(workload, machines)),
+        **links(workload),
         capacity=capacity,
         total=capacity.sum(1).astype(np.float64),
         largest=np.maximum(capacity.max(1), 1),
@@ -177,11 +194,47 @@ def _checked(hold: Hold) -> Hold:
     return Hold._make(map(float, hold))
 
 
-def _jobs(workload: Workload, demand: np.ndarray, capacity: np.ndarray, g: int) -> dict[str, np.ndarray]:
-    """Return the fields of a problem that belong to jobs."""
+def permissions(workload: Workload, machines: Machines) -> dict[str, np.ndarray]:
+    """Return `set_of` and `permitted`, both empty where every job may run everywhere."""
+    allowed = workload.allowed
+    found = None if allowed is None else allowed.on(machines.name, machines.model)
+    if allowed is None or found is None:
+        return {"set_of": np.zeros(0, np.int64), "permitted": np.zeros((0, len(machines)), bool)}
+    everywhere = np.ones((1, len(machines)), bool)
+    return {"set_of": allowed.set_of + 1, "permitted": np.concatenate([everywhere, found])}
+
+
+def links(workload: Workload) -> dict[str, np.ndarray]:
+    """Return `left`, `think`, `after_first` and `after`, all empty where no job waits for another."""
+    waits_for = workload.predecessors
+    if waits_for is None or not len(waits_for.job):
+        none = np.zeros(0, np.int64)
+        return {"left": none, "think": np.zeros(0), "after_first": none, "after": none}
+    order = np.argsort(waits_for.job, kind="stable")
+    order = order[waits_for.job[order] >= 0]
+    return {
+        "left": np.diff(waits_for.offset),
+        "think": waits_for.think,
+        "after_first": np.searchsorted(waits_for.job[order], np.arange(len(workload) + 1)),
+        "after": waits_for.waiter[order],
+    }
+
+
+def with_faults(workload: Workload, reject: np.ndarray) -> np.ndarray:
+    """Return the reasons [J] with those of jobs that can never enter the queue, for what they wait for."""
+    if workload.predecessors is None:
+        return reject
+    own = np.where(reject > TOO_LARGE_THERE, FITS, reject)
+    return np.where(own > FITS, own, BY_FAULT[workload.predecessors.faults(own > FITS)])
+
+
+def _jobs(
+    workload: Workload, demand: np.ndarray, capacity: np.ndarray, g: int, where: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Return the fields of a problem that belong to jobs; `where` they may run is among them."""
     instances = np.asarray(workload.instances)
-    reject = _rejects(demand, instances, capacity, g)
-    columns = {
+    reject = with_faults(workload, _rejects(demand, instances, capacity, g, **where))
+    columns = where | {
         "arrival": workload.arrival,
         "duration": workload.duration,
         "estimate": workload.estimate_or_duration,
@@ -232,8 +285,28 @@ def _events(events: MachineEvents | None, num_machines: int) -> tuple[np.ndarray
     return when[order], which[order].astype(np.int64), up[order]
 
 
-def _rejects(demand: np.ndarray, instances: np.ndarray, capacity: np.ndarray, g: int) -> np.ndarray:
+def _rejects(
+    demand: np.ndarray,
+    instances: np.ndarray,
+    capacity: np.ndarray,
+    g: int,
+    set_of: np.ndarray,
+    permitted: np.ndarray,
+) -> np.ndarray:
     """Find the jobs that fit on no cluster of these machines, however empty. [J] numbers of REASONS."""
+    reject = _unfit(demand, instances, capacity, g)
+    for number in np.unique(set_of[set_of > 0]).tolist():
+        jobs, there = np.flatnonzero((set_of == number) & (reject == FITS)), permitted[number]
+        if not there.any():
+            reject[jobs] = NONE_ALLOWED
+        elif jobs.size:
+            unfit = _unfit(demand[jobs], instances[jobs], capacity[:, there], g) > FITS
+            reject[jobs[unfit]] = TOO_LARGE_THERE
+    return reject
+
+
+def _unfit(demand: np.ndarray, instances: np.ndarray, capacity: np.ndarray, g: int) -> np.ndarray:
+    """Find the jobs that fit on no cluster of machines that they may all run on. [J]."""
     kinds, count = np.unique(capacity, axis=1, return_counts=True)
     room = np.zeros(len(demand), np.int64)
     for kind, number in zip(kinds.T, count, strict=True):

@@ -30,6 +30,7 @@ from .state import (
     PLACE,
     PLANNED,
     REST,
+    SET,
     STATUS,
     STEP,
     VISIBLE,
@@ -147,7 +148,7 @@ def plan_before(c, place):
 def _hopeless(c, job, place):
     """Tell whether a job of one instance before this one asks for no more and yet waits.
 
-    Then this can't start. In a full cluster that is so for most, and found sooner than by looking at every
+    Then this can't start, if that one may run wherever this may. In a full cluster that is so for most, and found sooner than by looking at every
     machine.
     """
     if c.n[DISCIPLINE] != SKIP:
@@ -156,6 +157,8 @@ def _hopeless(c, job, place):
     if less >= NONE:
         return False
     other = c.jobs[less, JOB_AT]
+    if c.permitted.shape[0] > 0 and c.links[other, SET] not in (0, c.links[job, SET]):
+        return False
     return c.jobs[other, END] - c.jobs[other, FIRST] == 1
 
 

@@ -1,7 +1,8 @@
 """A cluster of many machines in plain Python: the specification of the kernel, and the oracle in its tests.
 
 Time goes from event to event. At equal times finishes come first, then machines that come up, machines that
-go down, arrivals, and at last one pass over the queue, by the rule. A job that was found not to fit is looked
+go down, arrivals and entries into the queue, and at last one pass over the queue, by the rule. A job that waits
+for others enters the queue when the last of them has finished and its think time has gone by. A job that was found not to fit is looked
 at again only on machines where something was given back since; nothing else can have changed its luck.
 """
 
@@ -17,7 +18,7 @@ from schedrl.workload.machines import Machines
 from schedrl.workload.types import Workload
 
 from . import devices, orders, placements
-from .problem import Problem, prepare
+from .problem import AFTER_FAILED, Problem, prepare
 from .rule import CONSERVATIVE, DEFAULT, HOLD, MOST_KEPT, PLANNING, Rule, parse
 from .schedule import FAILED, FINISHED, REJECTED, RUNNING, UNFINISHED, WAITING, Placed, Schedule
 
@@ -43,13 +44,14 @@ def simulate(workload: Workload, machines: Machines, rule: str | Rule = DEFAULT,
         status,
         Placed(problem.offset, machine, chosen),
         np.array(run.restarts),
-        np.where(status == REJECTED, problem.reject, 0).astype(np.int8),
+        np.where(status == REJECTED, run.reject, 0).astype(np.int8),
         run.now,
         run.decisions,
         workload,
         machines,
         (parse(rule) if isinstance(rule, str) else rule).name,
         lost=np.array(run.lost),
+        entered=np.array(run.entered) if len(problem.left) else None,
     )
 
 
@@ -82,13 +84,18 @@ class Cluster:
         self.last = -1
         self.plan = Plan(self)
 
+    def permits(self, job: int, m: int) -> bool:
+        """Tell whether a job may run on a machine at all."""
+        p = self.problem
+        return not len(p.set_of) or bool(p.permitted[p.set_of[job], m])
+
     def fits(self, job: int, m: int) -> bool:
-        """Tell whether one instance fits on a machine now."""
+        """Tell whether one instance fits on a machine now, and may run there."""
         free, need = self.free, self.needs[job]
         for r, amount in enumerate(need):
             if free[r, m] < amount:
                 return False
-        return self.up[m] and (self.g < 0 or devices.fits(self.share, m, need[self.g]))
+        return self.up[m] and self.permits(job, m) and (self.g < 0 or devices.fits(self.share, m, need[self.g]))
 
     def room(self, job: int, m: int) -> int:
         """Return how many instances fit on a machine now."""
@@ -205,7 +212,7 @@ class Plan:
     def room(self, job: int, m: int, when: float) -> int:
         """Return how many instances machine m can take from `when` on, whatever runs there by mistake now."""
         c = self.cluster
-        if not c.up[m]:
+        if not c.up[m] or not c.permits(job, m):
             return 0
         free, share = self.least(job, m, when)
         times = [free[r] // amount for r, amount in enumerate(c.needs[job]) if amount and r != c.g]
@@ -275,6 +282,13 @@ class Simulation:
         self.held_last: dict[int, list[tuple[int, int]]] = {}
         self.queue: list[tuple[float, int]] = []  # waiting jobs as (score, job), in order
         self.finishes: list[tuple[float, int]] = []  # heap of (time, job)
+        waits = len(problem.left) > 0
+        self.arrived = 0
+        self.reject = problem.reject.tolist()
+        self.left = problem.left.tolist() if waits else [0] * jobs  # jobs that each still waits for
+        self.ready = [0.0] * jobs  # end of the think time of those that wait for none any more
+        self.later: list[tuple[float, int]] = []  # heap of (ready, job) of jobs that have come
+        self.entered = np.where(self.left, float("nan"), problem.arrival).tolist()
         self.changed: set[int] = set()  # machines where something was given back since the last pass
         self.unfit: set[int] = set()  # jobs that the last pass found not to fit anywhere
         self.decisions = 0
@@ -285,10 +299,11 @@ class Simulation:
         """Go from event to event until nothing is left to happen, or to the cut."""
         p = self.problem
         arrivals, switches = p.arrival.tolist() + [NEVER], p.event_time.tolist() + [NEVER]
-        arrived = happened = 0
-        while arrived < len(p.arrival) or self.finishes or self.queue:
+        happened = 0
+        while self.arrived < len(p.arrival) or self.finishes or self.queue or self.later:
             ends = self.finishes[0][0] if self.finishes else NEVER
-            time = min(arrivals[arrived], switches[happened], ends)
+            ready = self.later[0][0] if self.later else NEVER
+            time = min(arrivals[self.arrived], switches[happened], ends, ready)
             if time == NEVER or time > p.until:
                 self.now = p.until if time < NEVER else self.now
                 break
@@ -298,9 +313,11 @@ class Simulation:
             while switches[happened] <= time:
                 self.switch(int(p.event_machine[happened]), bool(p.event_up[happened]))
                 happened += 1
-            while arrivals[arrived] <= time:
-                self.arrive(arrived)
-                arrived += 1
+            while arrivals[self.arrived] <= time:
+                self.arrived += 1
+                self.arrive(self.arrived - 1)
+            while self.later and self.later[0][0] <= time:
+                self.enter(heapq.heappop(self.later)[1])
             self.schedule()
         self.status = [UNFINISHED if s in (WAITING, RUNNING) else s for s in self.status]
 
@@ -309,6 +326,27 @@ class Simulation:
         self.finish[job] = self.now
         self.status[job] = FINISHED
         self.changed.update(self.cluster.release(job))
+        for other in self.waiting_for(job):
+            self.left[other] -= 1
+            if not self.left[other] and not self.reject[other]:
+                self.ready[other] = self.now + float(self.problem.think[other])
+                if other < self.arrived:
+                    heapq.heappush(self.later, (self.ready[other], other))
+
+    def waiting_for(self, job: int) -> list[int]:
+        """Return the jobs that wait for a job, one as often as it does."""
+        p = self.problem
+        return p.after[p.after_first[job] : p.after_first[job + 1]].tolist() if len(p.left) else []
+
+    def turn_away(self, job: int) -> None:
+        """Reject what waits for a job that failed, and what waits for that."""
+        found = [job]
+        while found:
+            for other in self.waiting_for(found.pop()):
+                if not self.reject[other]:
+                    self.reject[other] = AFTER_FAILED
+                    self.status[other] = REJECTED if other < self.arrived else WAITING
+                    found.append(other)
 
     def switch(self, m: int, up: bool) -> None:
         """Let a machine come up, or go down with every job that has an instance there."""
@@ -328,13 +366,20 @@ class Simulation:
                 self.start[job] = float("nan")
                 del self.held_last[job]
                 self.enqueue(job)
+            else:
+                self.turn_away(job)
 
     def arrive(self, job: int) -> None:
-        """Let a job join the queue, or reject it if it can never run."""
-        if self.problem.reject[job]:
+        """Let a job join the queue, now or later, or reject it if it can never run."""
+        if self.reject[job]:
             self.status[job] = REJECTED
-        else:
-            self.enqueue(job)
+        elif not self.left[job]:
+            heapq.heappush(self.later, (max(self.ready[job], self.now), job))
+
+    def enter(self, job: int) -> None:
+        """Let a job that waits for nothing any more join the queue."""
+        self.entered[job] = self.now
+        self.enqueue(job)
 
     def enqueue(self, job: int) -> None:
         """Add a waiting job."""
@@ -346,9 +391,13 @@ class Simulation:
         p = self.problem
         share = self.cluster.dominant_share(job) if p.shares else 0.0
         return orders.score(
-            p.order, self.now, p.arrival[job], p.estimate[job], p.procs[job], p.priority[job],
+            p.order, self.now, self.seen(job), p.estimate[job], p.procs[job], p.priority[job],
             share, p.aging_time, p.epoch,
         )  # fmt: skip
+
+    def seen(self, job: int) -> float:
+        """Return the arrival as orders see it: one that stays keeps it, others count the time in the queue."""
+        return self.problem.arrival[job] if self.problem.static else self.entered[job]
 
     # ---- One pass over the queue ---------------------------------------------------------------------------
 

@@ -9,9 +9,9 @@ from schedrl.sim.jit import leaf, njit
 from schedrl.workload.machines import Machines
 from schedrl.workload.types import Workload
 
-from . import aging, orders, plan, queue
+from . import aging, orders, plan, queue, waiting
 from .kernel import mark_changed, release
-from .problem import Problem, prepare
+from .problem import AFTER_FAILED, Problem, prepare
 from .rule import DEFAULT, Rule, parse
 from .schedule import FAILED, FINISHED, REJECTED, RUNNING, UNFINISHED, Placed, Schedule
 from .state import (
@@ -28,6 +28,8 @@ from .state import (
     HEAD,
     HEAP,
     IS_CHANGED,
+    LATER_JOBS,
+    LEFT,
     LOST,
     MACHINE,
     NUM_CHANGED,
@@ -35,6 +37,7 @@ from .state import (
     OFFLINE,
     OWNER,
     R_MACHINE,
+    READY,
     REJECT,
     REQUEUE,
     RESTARTS,
@@ -45,11 +48,14 @@ from .state import (
     UNTIL,
     UP,
     WAITING_JOBS,
+    Cluster,
     new_cluster,
 )  # fmt: skip
 
 _order_score = orders.score
 _enqueue_static, _enqueue_aging = queue.enqueue, aging.enqueue
+_let_go, _must_wait, _next_ready = waiting.let_go, waiting.must_wait, waiting.next_ready
+_ready, _turn_away = waiting.ready, waiting.turn_away
 _static_pass, _aging_pass, _clear_plan = queue.one_pass, aging.one_pass, plan.clear
 
 
@@ -68,6 +74,7 @@ def _finish_jobs(c):
         job = c.jobs[0, HEAP]
         c.jobs[job, STATUS] = FINISHED
         release(c, job)
+        _let_go(c, job)
 
 
 @leaf
@@ -84,6 +91,8 @@ def _go_down(c, m):
             for i in range(c.jobs[job, FIRST], c.jobs[job, END]):
                 c.instances[i, MACHINE], c.instances[i, CHOSEN] = -1, 0
             _enqueue(c, job)
+        else:
+            _turn_away(c, job, AFTER_FAILED)
 
 
 @leaf
@@ -112,15 +121,19 @@ def _take_arrivals(c):
         n[ARRIVED] += 1
         if c.jobs[job, REJECT] > 0:
             c.jobs[job, STATUS] = REJECTED
-        else:
+        elif not _must_wait(c, job):
             _enqueue(c, job)
+    job = _ready(c)
+    while job >= 0:
+        _enqueue(c, job)
+        job = _ready(c)
 
 
 @leaf
 def _next_time(c):
-    n, time = c.n, np.inf
+    n, time = c.n, _next_ready(c)
     if n[ARRIVED] < c.times.shape[0]:
-        time = c.times[n[ARRIVED], ARRIVAL]
+        time = min(time, c.times[n[ARRIVED], ARRIVAL])
     if n[RUNNING_JOBS] > 0:
         time = min(time, c.times[c.jobs[0, HEAP], FINISH])
     if n[HAPPENED] < c.event_time.shape[0]:
@@ -146,7 +159,7 @@ def play(cluster):
     """Go from event to event until nothing is left to happen, or to the cut."""
     c = hold(cluster)
     n = c.n
-    while n[ARRIVED] < c.times.shape[0] or n[RUNNING_JOBS] + n[WAITING_JOBS] > 0:
+    while n[ARRIVED] < c.times.shape[0] or n[RUNNING_JOBS] + n[WAITING_JOBS] + n[LATER_JOBS] > 0:
         time = _next_time(c)
         if not time <= c.x[UNTIL] or time == np.inf:
             c.x[CLOCK] = c.x[UNTIL] if time < np.inf else c.x[CLOCK]
@@ -209,11 +222,21 @@ def simulate(workload: Workload, machines: Machines, rule: str | Rule = DEFAULT,
         status,
         Placed(problem.offset, cluster.instances[:, MACHINE].copy(), cluster.instances[:, CHOSEN].copy()),
         cluster.jobs[:, RESTARTS].copy(),
-        np.where(status == REJECTED, problem.reject, 0).astype(np.int8),
+        np.where(status == REJECTED, cluster.jobs[:, REJECT], 0).astype(np.int8),
         float(cluster.x[CLOCK]),
         int(cluster.n[DECISIONS]),
         workload,
         machines,
         (parse(rule) if isinstance(rule, str) else rule).name,
         lost=cluster.times[:, LOST].copy(),
+        entered=_entered(problem, cluster),
     )
+
+
+def _entered(problem: Problem, cluster: Cluster) -> np.ndarray | None:
+    """Return when each job entered the queue, NaN = not; None: all with their arrival."""
+    if not len(problem.left):
+        return None
+    still = (cluster.links[:, LEFT] > 0) | (cluster.pauses[:, READY] > cluster.x[CLOCK])
+    still |= (np.arange(len(still)) >= cluster.n[ARRIVED]) | (cluster.jobs[:, STATUS] == REJECTED)
+    return np.where(still & (problem.left > 0), np.nan, cluster.times[:, ARRIVAL])

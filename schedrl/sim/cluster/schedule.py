@@ -44,6 +44,15 @@ class Schedule(NamedTuple):
     granted: np.ndarray | None = None  # [J, R] of the workload's resources; None: what the jobs ask for
     invalid_actions: int = 0  # illegal decisions of a policy; a compiled rule makes none
     lost: np.ndarray | None = None  # [J] time of runs that a machine ended by going down; None: none did
+    entered: np.ndarray | None = None  # [J] entry into the queue, NaN = not; None: all with their arrival
+
+    @property
+    def came(self) -> np.ndarray:
+        """When each job entered the queue, [J]: at its arrival, or when what it waited for was over; NaN = not.
+
+        Waits and slowdowns are measured from here: no scheduler could have started a job before.
+        """
+        return self.workload.arrival if self.entered is None else self.entered
 
     @property
     def demand(self) -> np.ndarray:
@@ -66,6 +75,7 @@ def check(schedule: Schedule) -> None:
     finished = status == FINISHED
     demand, duration = _granted(schedule, problem)
     on_time = schedule.finish == schedule.start + duration
+    _check_constraints(schedule, problem)
     wrong = finished & ~((schedule.start >= problem.arrival) & on_time)
     wrong |= ~finished & ~np.isnan(schedule.finish)
     for job in np.flatnonzero(wrong)[:1]:
@@ -74,6 +84,24 @@ def check(schedule: Schedule) -> None:
             f"{schedule.finish[job]}, {problem.duration[job]} long, {STATUS[status[job]]}"
         )
     _check_machines(schedule, demand, problem.capacity, problem.g)
+
+
+def _check_constraints(schedule: Schedule, problem: Problem) -> None:
+    """Check that no job started before what it waits for was over, nor ran where it may not."""
+    waits_for, started = schedule.workload.predecessors, ~np.isnan(schedule.start)
+    if waits_for is not None:
+        waiter = waits_for.waiter
+        there = waits_for.job >= 0
+        over = np.where(there, schedule.finish[waits_for.job], np.nan) + waits_for.think[waiter]
+        for pair in np.flatnonzero(started[waiter] & ~(schedule.start[waiter] >= over))[:1]:
+            job = waiter[pair]
+            raise UserError(f"job {job} started at {schedule.start[job]}, what it waits for was over at {over[pair]}")
+    if len(problem.permitted):
+        offset, machine = schedule.placed.offset, schedule.placed.machine
+        jobs = np.repeat(np.arange(len(started)), np.diff(offset))
+        wrong = (machine >= 0) & ~problem.permitted[problem.set_of[jobs], machine]
+        for i in np.flatnonzero(wrong)[:1]:
+            raise UserError(f"job {jobs[i]} ran on machine {machine[i]}, which it does not allow")
 
 
 def _granted(schedule: Schedule, problem: Problem) -> tuple[np.ndarray, np.ndarray]:

@@ -21,6 +21,7 @@ JOB_AT, HEAP, FRESH, WAITS = range(11, JOB_COLUMNS)
 # Columns of `times` [J, ...].
 TIME_COLUMNS = 9
 ARRIVAL, DURATION, ESTIMATE, PROCS, PRIORITY, START, FINISH, SCORE, LOST = range(TIME_COLUMNS)
+"""The arrival becomes the time of entry into the queue when a job enters it late, having waited for others."""
 # Columns of `instances` [I, ...]: machine (-1: never placed), devices as bits, job, links.
 INSTANCE_COLUMNS = 5
 MACHINE, CHOSEN, OWNER, BEFORE, BEHIND = range(INSTANCE_COLUMNS)
@@ -28,6 +29,12 @@ MACHINE, CHOSEN, OWNER, BEFORE, BEHIND = range(INSTANCE_COLUMNS)
 # lists machines where something was given back since the last pass, AHEAD the next place that may fit there.
 MACHINE_COLUMNS = 6
 UP, HEAD, RESERVED, IS_CHANGED, CHANGED, AHEAD = range(MACHINE_COLUMNS)
+# Columns of `links` [J, ...], of jobs that wait for others or may not run everywhere: row of `permitted`, jobs it
+# still waits for, its part of `after`; LATER is a list, of jobs whose think time goes by.
+LINK_COLUMNS = 5
+SET, LEFT, AFTER, AFTER_END, LATER = range(LINK_COLUMNS)
+THINK, READY = range(2)
+"""Columns of `pauses` [J, ...]: think time, and the moment at which it is over."""
 # Columns of `reserved` [K, ...]; `reserved_time` has start and end.
 R_JOB, R_MACHINE, R_CHOSEN, R_NEXT = range(4)
 # Places in `n`: first what stays.
@@ -36,7 +43,9 @@ DECISIONS, LAST, ARRIVED, HAPPENED, RUNNING_JOBS, WAITING_JOBS, NUM_CHANGED, NUM
 VISIBLE, EDGE, NUM_RESERVED, PLANNED, REST = range(16, 21)
 """Jobs in the window; the place of the last of them (NONE: all are in it); reservations; the place up
 to which this pass has made them; the resource of `tree.steps_of`."""
-COUNTERS = 21
+LATER_JOBS = 21
+"""Jobs whose think time goes by."""
+COUNTERS = 22
 NUM_X = 7
 UNTIL, AGING_TIME, EPOCH, LONG_FROM, KEEP, SLOPE, CLOCK = range(NUM_X)
 """Places in `x`."""
@@ -69,6 +78,10 @@ class Cluster(NamedTuple):
     spare_share: np.ndarray  # [2, D] the same of each device
     event_time: np.ndarray  # [E]
     event: np.ndarray  # [E, 2] machine, up
+    links: np.ndarray  # [J, 5], or [0, 5] as a problem has it without constraints
+    pauses: np.ndarray  # [J, 2], or [0, 2]
+    after: np.ndarray  # [P] jobs that wait for others
+    permitted: np.ndarray  # [K, M], or [0, M]
 
 
 def new_cluster(problem: Problem, place: np.ndarray, job_at: np.ndarray) -> Cluster:
@@ -118,4 +131,17 @@ def new_cluster(problem: Problem, place: np.ndarray, job_at: np.ndarray) -> Clus
         spare_share=np.zeros((2, devices), np.int64),
         event_time=p.event_time,
         event=np.column_stack([p.event_machine, p.event_up]),
+        **_constraints(p),
     )
+
+
+def _constraints(p: Problem) -> dict[str, np.ndarray]:
+    """Return the arrays of what jobs wait for and where they may run."""
+    count = len(p.arrival) if len(p.set_of) or len(p.left) else 0
+    links, pauses = np.zeros((count, LINK_COLUMNS), np.int64), np.zeros((len(p.left), 2))
+    if len(p.set_of):
+        links[:, SET] = p.set_of
+    if len(p.left):
+        links[:, LEFT], pauses[:, THINK] = p.left, p.think
+        links[:, AFTER], links[:, AFTER_END] = p.after_first[:-1], p.after_first[1:]
+    return {"links": links, "pauses": pauses, "after": p.after, "permitted": p.permitted}
