@@ -14,6 +14,7 @@ from schedrl.sim.cluster.schedule import REJECTED, STATUS, Schedule
 COLUMNS = (
     "policy", "sequence", "job_id", "user", "priority", "arrival_time", "start_time", "finish_time", "wait",
     "duration", "bounded_slowdown", "status", "reason", "restarts", "instances", "machines",
+    "entered_time",
 )  # fmt: skip
 
 
@@ -60,7 +61,7 @@ class JobsFile:
             _texts(jobs.arrival),
             _texts(schedule.start),
             _texts(schedule.finish),
-            _texts(schedule.start - jobs.arrival),
+            _texts(schedule.start - schedule.came),
             _texts(jobs.duration),
             _texts(bounded_slowdowns(schedule, self._tau)),
             [STATUS[code] for code in schedule.status.tolist()],
@@ -68,6 +69,7 @@ class JobsFile:
             schedule.restarts.tolist(),
             np.asarray(jobs.instances).tolist(),
             where,
+            _texts(schedule.came),
         ]
         self._writer.writerows((policy, sequence, *row) for row in zip(*columns, strict=True))
 

@@ -27,20 +27,23 @@ def in_unit(seconds: float, unit: str) -> float:
 
 
 def turnaround(schedule: Schedule) -> np.ndarray:
-    """Return finish - arrival, [J]; NaN where a job did not finish."""
-    return schedule.finish - schedule.workload.arrival
+    """Return finish - entry into the queue, [J]; NaN where a job did not finish.
+
+    A job enters the queue with its arrival, or when what it waits for is over (`Schedule.came`).
+    """
+    return schedule.finish - schedule.came
 
 
 def waits(schedule: Schedule, censored: bool = False) -> np.ndarray:
-    """Return start - arrival, [J]; NaN where a job never started.
+    """Return start - entry into the queue, [J]; NaN where a job never started.
 
     `censored` gives jobs that still wait at the end the wait so far, a lower bound. Jobs that had not come
-    when the run was cut have none.
+    when the run was cut, or waited for others, have none.
     """
     start = schedule.start
     if censored:
         start = np.where(_still_waiting(schedule), schedule.end_time, start)
-    return start - schedule.workload.arrival
+    return start - schedule.came
 
 
 def bounded_slowdowns(schedule: Schedule, tau: float, bounds: bool = False) -> np.ndarray:
@@ -53,7 +56,7 @@ def bounded_slowdowns(schedule: Schedule, tau: float, bounds: bool = False) -> n
     """
     time = turnaround(schedule)
     if bounds:
-        so_far = schedule.end_time - schedule.workload.arrival
+        so_far = schedule.end_time - schedule.came
         undone = (schedule.status == UNFINISHED) | (schedule.status == FAILED)
         time = np.where(undone & (so_far >= 0), so_far, time)
     return bounded_slowdown(time, schedule.workload.duration, tau)
@@ -208,12 +211,12 @@ def _reasons(schedule: Schedule) -> dict[str, int]:
 def _censored_max(schedule: Schedule) -> float | None:
     """Return the longest wait of a job that still waits at the end."""
     waiting = _still_waiting(schedule)
-    return float((schedule.end_time - schedule.workload.arrival[waiting]).max()) if waiting.any() else None
+    return float((schedule.end_time - schedule.came[waiting]).max()) if waiting.any() else None
 
 
 def _still_waiting(schedule: Schedule) -> np.ndarray:
     """Mark the jobs that had come and wait at the end, [J]."""
-    came = schedule.workload.arrival <= schedule.end_time
+    came = schedule.came <= schedule.end_time
     return came & (schedule.status == UNFINISHED) & np.isnan(schedule.start)
 
 

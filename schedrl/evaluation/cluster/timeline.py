@@ -1,7 +1,7 @@
 """A schedule over time: how much was in use, how many waited, how full each machine was.
 
 What is known of a job is its last run (`Schedule.placed`): runs that a machine's failure cut short are not in
-these figures, and a job that was sent back counts as waiting from its arrival to its last start.
+these figures, and a job that was sent back counts as waiting from its entry into the queue to its last start.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ def usage(schedule: Schedule) -> Steps:
 
 def queue(schedule: Schedule) -> Steps:
     """Return the number of waiting jobs."""
-    known = schedule.status != REJECTED
+    known = (schedule.status != REJECTED) & ~np.isnan(schedule.came)
     start = schedule.start[known & ~np.isnan(schedule.start)]
-    arrival = schedule.workload.arrival[known]
-    change = np.concatenate([np.ones(len(arrival)), -np.ones(len(start))])
-    return steps(np.concatenate([arrival, start]), change, *span(schedule))
+    came = schedule.came[known]
+    change = np.concatenate([np.ones(len(came)), -np.ones(len(start))])
+    return steps(np.concatenate([came, start]), change, *span(schedule))
 
 
 def capacities(schedule: Schedule) -> np.ndarray:
