@@ -135,12 +135,23 @@ class Predecessors:
         dropped = self.dropped + int((~there).sum())
         return Predecessors(offset, number[there], self.think[kept], self.missing, dropped)
 
+    def between(self, first: int, last: int) -> Predecessors:
+        """Return those of the jobs from `first` to before `last`, as `take` does."""
+        part = slice(self.offset[first], self.offset[last])
+        job, size = self.job[part], np.diff(self.offset[first : last + 1])
+        there = (job < 0) | ((job >= first) & (job < last))
+        kept = np.concatenate([[0], np.cumsum(there)])
+        offset = kept[np.concatenate([[0], np.cumsum(size)])]
+        number = np.where(job < 0, job, job - first)[there]
+        dropped = self.dropped + int((~there).sum())
+        return Predecessors(offset, number, self.think[first:last], self.missing, dropped)
+
     def faults(self, rejected: np.ndarray) -> np.ndarray:
         """Return why each job can never enter the queue, [J]: `FINE`, or else the first that applies.
 
-        `ITSELF` it waits for itself; `CIRCLE` it waits for a job that waits for it; `ABSENT` for one that isn't
-        there; `REJECTED` for one that never runs, for any of these reasons or because it is `rejected` [J].
-        No recursion: a chain may be as long as there are jobs.
+        `ITSELF`: it waits for itself; `CIRCLE`: for a job that waits for it; `ABSENT`: for one that isn't there;
+        `REJECTED`: for one that never runs, for any of these reasons or because it is `rejected` [J]. No
+        recursion: a chain may be as long as there are jobs.
         """
         from scipy.sparse import csr_matrix
         from scipy.sparse.csgraph import breadth_first_order, connected_components

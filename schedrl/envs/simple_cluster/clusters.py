@@ -84,8 +84,9 @@ class Clusters:
             machines=problem.capacity.shape[1],
             resources=problem.capacity.shape[0],
             devices=max(1, int(problem.devices.max())),
+            pairs=source.max_pairs,
         )
-        self.state = State(self.spec, shape, problem.capacity, problem.g)
+        self.state = State(self.spec, shape, problem.capacity, problem.g, source.permitted)
         self.observer = Observer(settings, self.state, self.spec.num_choices, self.spec.num_devices)
         self.everyone = np.arange(num_envs)
         self.rewards, self.terms = np.zeros(num_envs), np.zeros((len(TERM_NAMES), num_envs))

@@ -11,7 +11,8 @@ from schedrl.envs.deeprm.generated import daily
 from schedrl.envs.deeprm.placed import stream
 from schedrl.envs.workload_choice import TRACE
 from schedrl.settings import UserError
-from schedrl.sim.cluster.problem import REASONS, Problem, prepare
+from schedrl.sim.cluster.problem import FITS, REASONS, Problem, prepare, with_faults
+from schedrl.sim.cluster.problem import links as linked
 from schedrl.workload.cluster_file import default_cluster, read_cluster
 from schedrl.workload.generators import generate
 from schedrl.workload.generators.clocks import DAY
@@ -35,10 +36,24 @@ class Jobs(NamedTuple):
     demands: np.ndarray  # [X, J, R] micro-units
     instances: np.ndarray  # [X, J]
     machines: np.ndarray  # [X] how many of the machines there are, the first ones
+    links: (
+        np.ndarray
+    )  # [X, J, 3] set of allowed machines, jobs it waits for, how many wait for it; or [X, 0, 3]
+    think: np.ndarray  # [X, J] think times; [X, 0] where no job waits for another
+    after: np.ndarray  # [X, P] jobs that wait for the first, for the second, and so on
 
     def rows(self, index: Any) -> "Jobs":
         """Return some of the sequences."""
         return Jobs(*(column[index] for column in self))
+
+
+class Limits(NamedTuple):
+    """What constrains the jobs of a source: the same for all of its sequences, whatever is in them."""
+
+    pairs: int
+    """Most pairs of a job and one that waits for it."""
+    machines: bool
+    """Whether some jobs may not run everywhere."""
 
 
 def files_of(settings: SimpleClusterSettings) -> tuple[tuple[str, int, int], ...]:
@@ -135,11 +150,22 @@ def start_of(arrival: np.ndarray, first: Any) -> Any:
 
 
 def cut(
-    problem: Problem, jobs: Workload, starts: np.ndarray, num_jobs: int, *, from_zero: bool = True
+    problem: Problem,
+    jobs: Workload,
+    starts: np.ndarray,
+    num_jobs: int,
+    limits: Limits,
+    *,
+    from_zero: bool = True,
 ) -> Jobs:
-    """Cut sequences of `num_jobs` jobs out of a list, each with times of its own."""
+    """Cut sequences of `num_jobs` jobs out of a list, each with times of its own.
+
+    What a job waits for and is not in its sequence counts as finished.
+    """
     index = np.minimum(starts[:, None] + np.arange(num_jobs), len(jobs) - 1)
     begin = start_of(problem.arrival, starts)[:, None] if from_zero else np.zeros((len(starts), 1))
+    counts = np.minimum(num_jobs, len(jobs) - starts)
+    reject, links, think, after = _constraints(problem, jobs, index, counts, limits)
     columns = np.stack(
         [
             problem.arrival[index] - begin,
@@ -147,13 +173,57 @@ def cut(
             problem.estimate[index],
             problem.priority[index],
             np.asarray(jobs.deadline)[index] - begin,
-            problem.reject[index],
+            reject,
         ],
         axis=2,
     )
-    counts = np.minimum(num_jobs, len(jobs) - starts)
     machines = np.full(len(starts), problem.capacity.shape[1])
-    return Jobs(counts, columns, problem.demand[index], np.diff(problem.offset)[index], machines)
+    instances = np.where(reject == FITS, np.asarray(jobs.instances)[index], 0)
+    return Jobs(counts, columns, problem.demand[index], instances, machines, links, think, after)
+
+
+def _constraints(
+    problem: Problem, jobs: Workload, index: np.ndarray, counts: np.ndarray, limits: Limits
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the reasons to reject [X, J], and `links`, `think` and `after` of `Jobs`."""
+    waits_for, (size, length), pairs = jobs.predecessors, index.shape, limits.pairs
+    reject, waits = problem.reject[index], pairs > 0 and waits_for is not None
+    links = np.zeros((size, length if pairs or limits.machines else 0, 3), np.int64)
+    think, after = np.zeros((size, length if pairs else 0)), np.zeros((size, pairs), np.int64)
+    if len(problem.set_of):
+        links[:, :, 0] = problem.set_of[index]
+    for x in range(size if waits else 0):
+        first, count = index[x, 0], counts[x]
+        part = waits_for.between(first, first + count)  # type: ignore[union-attr]
+        reject[x, :count] = with_faults(part, reject[x, :count])
+        if len(part.job):
+            own = linked(part)
+            links[x, :count, 1], links[x, :count, 2] = own["left"], np.diff(own["after_first"])
+            think[x, :count], after[x, : len(own["after"])] = part.think, own["after"]
+    return reject, links, think, after
+
+
+def with_common_sets(problems: list[Problem]) -> tuple[list[Problem], np.ndarray | None]:
+    """Number the sets of allowed machines through over all problems; return these and the sets, if any."""
+    if not any(len(problem.set_of) for problem in problems):
+        return problems, None
+    everywhere = np.ones((1, problems[0].capacity.shape[1]), bool)
+    found, tables, row = [], [everywhere], 1
+    for problem in problems:
+        set_of = problem.set_of if len(problem.set_of) else np.zeros(len(problem.arrival), np.int64)
+        table = problem.permitted[1:]
+        found.append(problem._replace(set_of=np.where(set_of > 0, set_of + row - 1, 0)))
+        tables.append(table)
+        row += len(table)
+    return found, np.concatenate(tables)
+
+
+def most_pairs(jobs: Workload, num_jobs: int) -> int:
+    """Return the most pairs of a job and one that it waits for, of so many jobs in a row."""
+    if jobs.predecessors is None:
+        return 0
+    offset = jobs.predecessors.offset
+    return int((offset[min(num_jobs, len(jobs)) :] - offset[: max(len(jobs) - num_jobs, 0) + 1]).max())
 
 
 @functools.cache

@@ -13,7 +13,9 @@ from schedrl.sim.cluster.state import (
     END,
     FINISH,
     FIRST,
+    LEFT,
     MACHINE,
+    READY,
     REJECT,
     START,
 )
@@ -25,6 +27,7 @@ from schedrl.sim.cluster_decisions.state import (
     NUM_JOBS,
     REJECTED_BY_POLICY,
     SPEED,
+    SUBMITTED,
     State,
 )
 from schedrl.workload.machines import Machines
@@ -42,7 +45,8 @@ def jobs(state: State, env: int) -> dict[str, np.ndarray]:
     began = (status == RUNNING) | (status == FINISHED)
     return {
         "job_id": np.arange(count),
-        "arrival_time": times[:, ARRIVAL].copy(),
+        "arrival_time": more[:, SUBMITTED].copy(),
+        "entered_time": _entered(state, env, count),
         "start_time": np.where(began, times[:, START], -1.0),
         "finish_time": np.where(status == FINISHED, times[:, FINISH], -1.0),
         "duration": more[:, LENGTH].copy(),
@@ -80,7 +84,20 @@ def schedule(clusters: Clusters, env: int, workload: Workload, machines: Machine
         rule="",
         granted=_granted(clusters, env, workload, machines) if clusters.spec.action == ELASTIC else None,
         invalid_actions=int(a.n[env, ILLEGAL]),
+        entered=None if workload.predecessors is None else _entered(clusters.state, env, count),
     )
+
+
+def _entered(state: State, env: int, count: int) -> np.ndarray:
+    """Return when each of the first jobs entered the queue, NaN = not."""
+    a = state.arrays
+    entered = a.times[env, :count, ARRIVAL].copy()
+    if a.pauses.shape[1]:
+        links, ready, numbers = a.links[env, :count], a.pauses[env, :count, READY], np.arange(count)
+        out = (links[:, LEFT] > 0) | (ready > a.x[env, CLOCK]) | (numbers >= a.n[env, ARRIVED])
+        out |= a.jobs[env, :count, STATUS_COLUMN] == REJECTED
+        entered[(ready >= 0) & out] = np.nan
+    return entered
 
 
 def _granted(clusters: Clusters, env: int, workload: Workload, machines: Machines) -> np.ndarray:

@@ -16,23 +16,26 @@ from schedrl.envs.declared import EVERYTHING, LOAD, RUN_TIMES, Declared
 from schedrl.envs.in_turn import InTurn
 from schedrl.envs.workload_choice import TRACE
 from schedrl.settings import UserError, one_of
-from schedrl.sim.cluster.problem import REASONS, Problem, prepare
+from schedrl.sim.cluster.problem import FITS, REASONS, Problem, own_reasons, prepare
 from schedrl.workload.estimates import Told, told
 from schedrl.workload.streams import FAMILIES
 from schedrl.workload.types import Workload
 
 from .drawing import (
     Jobs,
+    Limits,
     cut,
     files_of,
     from_zero_of,
     machines_of,
     measured,
+    most_pairs,
     of_generator,
     of_trace,
     own_scales,
     require_some,
     start_of,
+    with_common_sets,
 )
 from .scales import Scales, as_scales
 from .settings import SimpleClusterSettings
@@ -54,6 +57,10 @@ class Source(InTurn):
         self.names = [resource.name for resource in self.machines.resources]
         """Resources of the machines: the first of those that the problem has."""
         self.max_jobs = self.max_instances = settings.num_jobs
+        self.max_pairs = 0
+        """Most pairs of a job and one that waits for it."""
+        self.permitted: np.ndarray | None = None
+        """Where jobs may run, [sets, M]; None: everywhere."""
 
     @abstractmethod
     def workload(self, number: int) -> Workload:
@@ -91,8 +98,13 @@ class Streamed(Source):
         self.block = max(16, min(BLOCK, BLOCK_JOBS // settings.num_jobs))
         self._blocks: dict[int, tuple[Workload, np.ndarray, Jobs]] = {}
         if settings.workload == TRACE:
-            most = prepare(settings.workload_settings.part(self.family), self.machines).offset
+            part = settings.workload_settings.part(self.family)
+            whole = prepare(part, self.machines)
+            able = np.where(own_reasons(whole.reject) == FITS, np.asarray(part.instances), 0)
+            most = np.concatenate([[0], np.cumsum(able)])
             self.max_instances = int((most[settings.num_jobs :] - most[: -settings.num_jobs]).max(initial=1))
+            self.max_pairs = most_pairs(part, settings.num_jobs)
+            self.permitted = whole.permitted if len(whole.permitted) else None
 
     def at(self, numbers: np.ndarray) -> Jobs:
         """Return the sequences of these numbers, see the base."""
@@ -124,7 +136,9 @@ class Streamed(Source):
                 machines = machines_of(self.settings.replace(num_servers=count))
             draw = of_trace if self.settings.workload == TRACE else of_generator
             whole, starts = draw(self.settings, machines, load, (self.seed, self.family, number), self.block)
-            jobs = cut(prepare(whole, machines), whole, starts, self.settings.num_jobs)
+            problem = prepare(whole, machines)
+            limits = Limits(self.max_pairs, self.permitted is not None)
+            jobs = cut(problem, whole, starts, self.settings.num_jobs, limits)
             self._blocks[number] = (whole, starts, jobs)
         return self._blocks[number]
 
@@ -149,8 +163,11 @@ class Given(Source):
         super().__init__(settings, problems[0], scales or own_scales(settings))
         self.max_jobs = len(longest)
         self.max_instances = max(int(problem.offset[-1]) for problem in problems)
+        self.max_pairs = max(most_pairs(workload, len(workload)) for workload in self._workloads)
+        problems, self.permitted = with_common_sets(problems)
+        first, limits = np.zeros(1, np.int64), Limits(self.max_pairs, self.permitted is not None)
         parts = [
-            cut(problem, workload, np.zeros(1, np.int64), self.max_jobs, from_zero=False)
+            cut(problem, workload, first, self.max_jobs, limits, from_zero=False)
             for problem, workload in zip(problems, self._workloads, strict=True)
         ]
         self._jobs = Jobs(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

@@ -44,7 +44,11 @@ class Observer:
                 "cluster": (machines, 2 * resources + len(MACHINE_FEATURES)),
                 "queue": (slots, len(JOB_FEATURES) + resources),
                 "backlog": (len(BACKLOG_FEATURES) + resources,),
-                "pairs": (slots if settings.action == "job_machine" else 1, machines, len(PAIR_FEATURES)),
+                "pairs": (
+                    slots if settings.action == "job_machine" else 1,
+                    machines,
+                    len(PAIR_FEATURES) + settings.show_allowed,
+                ),
             },
             "state": {
                 "free": (machines, resources),
@@ -53,6 +57,8 @@ class Observer:
                 "jobs": (slots, len(JOB_COLUMNS) + resources),
                 "running": (_running_rows(settings, state), len(RUNNING_COLUMNS) + resources),
                 "scalars": (3,),
+                "entered": (slots,),
+                "allowed": (slots, machines),
             },
         }
         self._shapes = shapes[self.representation]

@@ -105,6 +105,9 @@ class SimpleClusterSettings(HoldsWorkload):
     running_rows: int | None = None
     """Rows of `running` in `state`, one for each instance; beyond them the last to start are left out. None:
     `num_jobs`, or the cluster's whole cores (of its first resource, without cpu) where they are more."""
+    show_allowed: bool = False
+    """Show in `pairs` of `slots`, beside what the mask says, whether a job may run on a machine at all: for
+    traces whose jobs name machines or models."""
     privileged: bool = False
     """While training, show the critic of `pair_scorer` what no scheduler knows: true run times and the jobs
     to come. Advantages are less noisy; the policy never sees it, evaluation doesn't have it."""

@@ -110,7 +110,7 @@ def mean_bounded_slowdown(schedule: Schedule) -> float:
     """
     from schedrl.sim.cluster.schedule import REJECTED
 
-    arrival, duration = np.asarray(schedule.workload.arrival), np.asarray(schedule.workload.duration)
+    arrival, duration = schedule.came, np.asarray(schedule.workload.duration)
     came = (schedule.status != REJECTED) & (arrival <= schedule.end_time)
     served = np.where(np.isnan(schedule.finish), schedule.end_time, schedule.finish) - arrival
     return float(np.maximum(1, served / np.maximum(duration, TAU))[came].mean())

@@ -68,6 +68,11 @@ class ClusterPolicy:
         elastic = self.action == "elastic"
         if elastic:
             mask = mask[:, : -share.shape[-1]]
+        slots = jobs.shape[1] if self.action == "job_machine" else 1
+        mask = permitted(mask, leaves["allowed"][:, :slots])
+        if self.rule.order not in orders.STATIC:
+            jobs = jobs.copy()
+            jobs[..., ARRIVAL] = leaves["entered"]
         actions = np.zeros(len(mask), np.int64)
         choose(
             orders.ORDERS[self.rule.order],
@@ -93,9 +98,17 @@ class ClusterPolicy:
 
 def leaves_of(obs: Mapping[str, Any]) -> tuple[bool, dict[str, np.ndarray]]:
     """Return whether it is a single observation, and what a rule reads of it as a batch."""
-    names = ("action_mask", "free", "capacity", "share", "jobs", "scalars")
+    names = ("action_mask", "free", "capacity", "share", "jobs", "scalars", "entered", "allowed")
     single = np.ndim(obs["scalars"]) == 1
     return single, {name: np.asarray(obs[name])[None] if single else np.asarray(obs[name]) for name in names}
+
+
+def permitted(mask: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """Return the mask [B, A] without places [B, S, M] that jobs may not run on: an unmasked one has them."""
+    places = allowed.reshape(len(allowed), -1) > 0
+    found = mask.copy()
+    found[:, : places.shape[1]] &= places
+    return found
 
 
 def micro(amounts: np.ndarray) -> np.ndarray:

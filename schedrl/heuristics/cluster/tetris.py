@@ -18,7 +18,7 @@ from schedrl.sim.cluster import placements
 from schedrl.sim.cluster.placements import TIE
 from schedrl.sim.jit import njit
 
-from .policies import DEMAND, ESTIMATE, INSTANCES, fits, leaves_of, micro
+from .policies import DEMAND, ESTIMATE, INSTANCES, fits, leaves_of, micro, permitted
 
 _alignment = placements.alignment
 
@@ -44,7 +44,8 @@ class TetrisPolicy:
     def predict(self, obs: Mapping[str, Any], deterministic: bool = True) -> Any:
         """Return the action for one observation, or the actions [B] of a batch."""
         single, leaves = leaves_of(obs)
-        mask, jobs = leaves["action_mask"].astype(bool), leaves["jobs"]
+        mask = permitted(leaves["action_mask"].astype(bool), leaves["allowed"])
+        jobs = leaves["jobs"]
         aligned = np.full((len(jobs), jobs.shape[1], leaves["capacity"].shape[1]), np.nan)
         pairs = mask[:, : aligned[0].size].reshape(aligned.shape) & (jobs[..., :1] >= 0)
         align(

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from schedrl.settings import UserError, one_of
+from schedrl.workload.constraints import Predecessors
 from schedrl.workload.machines import Machines
 from schedrl.workload.types import Workload
 
@@ -142,7 +143,7 @@ def prepare(
     typical = _typical(demand) if chosen.placement == "fgd" else np.zeros((0, len(names) + 1))
     return Problem(
         **_jobs(workload, demand, capacity, g, permissions(workload, machines)),
-        **links(workload),
+        **links(workload.predecessors),
         capacity=capacity,
         total=capacity.sum(1).astype(np.float64),
         largest=np.maximum(capacity.max(1), 1),
@@ -204,9 +205,8 @@ def permissions(workload: Workload, machines: Machines) -> dict[str, np.ndarray]
     return {"set_of": allowed.set_of + 1, "permitted": np.concatenate([everywhere, found])}
 
 
-def links(workload: Workload) -> dict[str, np.ndarray]:
+def links(waits_for: Predecessors | None) -> dict[str, np.ndarray]:
     """Return `left`, `think`, `after_first` and `after`, all empty where no job waits for another."""
-    waits_for = workload.predecessors
     if waits_for is None or not len(waits_for.job):
         none = np.zeros(0, np.int64)
         return {"left": none, "think": np.zeros(0), "after_first": none, "after": none}
@@ -215,17 +215,22 @@ def links(workload: Workload) -> dict[str, np.ndarray]:
     return {
         "left": np.diff(waits_for.offset),
         "think": waits_for.think,
-        "after_first": np.searchsorted(waits_for.job[order], np.arange(len(workload) + 1)),
+        "after_first": np.searchsorted(waits_for.job[order], np.arange(len(waits_for) + 1)),
         "after": waits_for.waiter[order],
     }
 
 
-def with_faults(workload: Workload, reject: np.ndarray) -> np.ndarray:
+def own_reasons(reject: np.ndarray) -> np.ndarray:
+    """Return the reasons [J] without those that lie in what a job waits for."""
+    return np.where(reject > TOO_LARGE_THERE, FITS, reject)
+
+
+def with_faults(waits_for: Predecessors | None, reject: np.ndarray) -> np.ndarray:
     """Return the reasons [J] with those of jobs that can never enter the queue, for what they wait for."""
-    if workload.predecessors is None:
+    if waits_for is None:
         return reject
-    own = np.where(reject > TOO_LARGE_THERE, FITS, reject)
-    return np.where(own > FITS, own, BY_FAULT[workload.predecessors.faults(own > FITS)])
+    own = own_reasons(reject)
+    return np.where(own > FITS, own, BY_FAULT[waits_for.faults(own > FITS)])
 
 
 def _jobs(
@@ -233,7 +238,7 @@ def _jobs(
 ) -> dict[str, np.ndarray]:
     """Return the fields of a problem that belong to jobs; `where` they may run is among them."""
     instances = np.asarray(workload.instances)
-    reject = with_faults(workload, _rejects(demand, instances, capacity, g, **where))
+    reject = with_faults(workload.predecessors, _rejects(demand, instances, capacity, g, **where))
     columns = where | {
         "arrival": workload.arrival,
         "duration": workload.duration,

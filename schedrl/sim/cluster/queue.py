@@ -148,8 +148,8 @@ def plan_before(c, place):
 def _hopeless(c, job, place):
     """Tell whether a job of one instance before this one asks for no more and yet waits.
 
-    Then this can't start, if that one may run wherever this may. In a full cluster that is so for most, and found sooner than by looking at every
-    machine.
+    Then this can't start, if that one may run wherever this may. In a full cluster that is so for most, and
+    found sooner than by looking at every machine.
     """
     if c.n[DISCIPLINE] != SKIP:
         return False

@@ -1,9 +1,10 @@
 """A cluster of many machines in plain Python: the specification of the kernel, and the oracle in its tests.
 
 Time goes from event to event. At equal times finishes come first, then machines that come up, machines that
-go down, arrivals and entries into the queue, and at last one pass over the queue, by the rule. A job that waits
-for others enters the queue when the last of them has finished and its think time has gone by. A job that was found not to fit is looked
-at again only on machines where something was given back since; nothing else can have changed its luck.
+go down, arrivals and entries into the queue, and at last one pass over the queue, by the rule. A job that
+waits for others enters the queue when the last of them has finished and its think time has gone by. A job
+that was found not to fit is looked at again only on machines where something was given back since; nothing
+else can have changed its luck.
 """
 
 import heapq
@@ -95,7 +96,9 @@ class Cluster:
         for r, amount in enumerate(need):
             if free[r, m] < amount:
                 return False
-        return self.up[m] and self.permits(job, m) and (self.g < 0 or devices.fits(self.share, m, need[self.g]))
+        return (
+            self.up[m] and self.permits(job, m) and (self.g < 0 or devices.fits(self.share, m, need[self.g]))
+        )
 
     def room(self, job: int, m: int) -> int:
         """Return how many instances fit on a machine now."""
@@ -396,7 +399,7 @@ class Simulation:
         )  # fmt: skip
 
     def seen(self, job: int) -> float:
-        """Return the arrival as orders see it: one that stays keeps it, others count the time in the queue."""
+        """Return the arrival as orders see it: those that change count the time in the queue."""
         return self.problem.arrival[job] if self.problem.static else self.entered[job]
 
     # ---- One pass over the queue ---------------------------------------------------------------------------

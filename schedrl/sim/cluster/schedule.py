@@ -48,7 +48,7 @@ class Schedule(NamedTuple):
 
     @property
     def came(self) -> np.ndarray:
-        """When each job entered the queue, [J]: at its arrival, or when what it waited for was over; NaN = not.
+        """When each job entered the queue, [J]: at its arrival or when what it waits for was over; NaN = not.
 
         Waits and slowdowns are measured from here: no scheduler could have started a job before.
         """
@@ -95,7 +95,9 @@ def _check_constraints(schedule: Schedule, problem: Problem) -> None:
         over = np.where(there, schedule.finish[waits_for.job], np.nan) + waits_for.think[waiter]
         for pair in np.flatnonzero(started[waiter] & ~(schedule.start[waiter] >= over))[:1]:
             job = waiter[pair]
-            raise UserError(f"job {job} started at {schedule.start[job]}, what it waits for was over at {over[pair]}")
+            raise UserError(
+                f"job {job} started at {schedule.start[job]}, what it waits for was over at {over[pair]}"
+            )
     if len(problem.permitted):
         offset, machine = schedule.placed.offset, schedule.placed.machine
         jobs = np.repeat(np.arange(len(started)), np.diff(offset))

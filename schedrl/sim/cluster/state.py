@@ -21,7 +21,7 @@ JOB_AT, HEAP, FRESH, WAITS = range(11, JOB_COLUMNS)
 # Columns of `times` [J, ...].
 TIME_COLUMNS = 9
 ARRIVAL, DURATION, ESTIMATE, PROCS, PRIORITY, START, FINISH, SCORE, LOST = range(TIME_COLUMNS)
-"""The arrival becomes the time of entry into the queue when a job enters it late, having waited for others."""
+"""The arrival becomes the entry into the queue where a job enters it late, having waited for others."""
 # Columns of `instances` [I, ...]: machine (-1: never placed), devices as bits, job, links.
 INSTANCE_COLUMNS = 5
 MACHINE, CHOSEN, OWNER, BEFORE, BEHIND = range(INSTANCE_COLUMNS)
@@ -29,8 +29,8 @@ MACHINE, CHOSEN, OWNER, BEFORE, BEHIND = range(INSTANCE_COLUMNS)
 # lists machines where something was given back since the last pass, AHEAD the next place that may fit there.
 MACHINE_COLUMNS = 6
 UP, HEAD, RESERVED, IS_CHANGED, CHANGED, AHEAD = range(MACHINE_COLUMNS)
-# Columns of `links` [J, ...], of jobs that wait for others or may not run everywhere: row of `permitted`, jobs it
-# still waits for, its part of `after`; LATER is a list, of jobs whose think time goes by.
+# Columns of `links` [J, ...], of jobs that wait for others or may not run everywhere: row of `permitted`, how
+# many it still waits for, its part of `after`; LATER is a list, of jobs whose think time goes by.
 LINK_COLUMNS = 5
 SET, LEFT, AFTER, AFTER_END, LATER = range(LINK_COLUMNS)
 THINK, READY = range(2)

@@ -1,8 +1,8 @@
-"""Jobs that wait for other jobs, compiled: who is let go when one finishes, who never will be.
+"""What limits jobs, compiled: where one may run, who is let go when one finishes, and who never will be.
 
-A job enters the queue when the last job it waits for has finished and its think time has gone by, but not before
-it arrives. Those whose think time goes by are in a heap by the end of it. Nothing here calls itself: a chain may
-be as long as there are jobs.
+A job enters the queue when the last job it waits for has finished and its think time has gone by, but not
+before it arrives. Those whose think time goes by are in a heap by the end of it. Nothing here calls itself: a
+chain may be as long as there are jobs.
 """
 
 import numpy as np
@@ -90,6 +90,12 @@ def must_wait(c, job):
         return False
     _push(c, job)
     return True
+
+
+@leaf
+def still_waits(c, job):
+    """Tell whether a job that has come waits for others, or for its think time to go by."""
+    return c.pauses.shape[0] > 0 and (c.links[job, LEFT] > 0 or c.pauses[job, READY] > c.x[CLOCK])
 
 
 @leaf

@@ -8,6 +8,8 @@ import numpy as np
 
 from schedrl.sim.cluster.devices import ONE
 from schedrl.sim.cluster.state import (
+    AFTER,
+    AFTER_END,
     ARRIVAL,
     CHOSEN,
     DECISIONS,
@@ -19,11 +21,15 @@ from schedrl.sim.cluster.state import (
     FIRST,
     HEAD,
     LAST,
+    LEFT,
     OWNER,
     POSITION,
     PRIORITY,
+    READY,
     REJECT,
+    SET,
     START,
+    THINK,
 )  # fmt: skip
 from schedrl.sim.jit import borrowed, leaf, named, njit
 
@@ -42,6 +48,7 @@ from .state import (
     SEQUENCE,
     SHOWN,
     SPEED,
+    SUBMITTED,
     TERMINATED,
     TERMS,
     TRUNCATED,
@@ -56,6 +63,7 @@ _step, _legal_choices, _to_next_decision, _least, _outcome = (
     decide.outcome,
 )
 _slots, _complete, _scaled = observe.slots, observe.complete, observe.scaled
+_constraints = observe.constraints
 
 
 @njit
@@ -114,8 +122,25 @@ def _empty(spec, c, present, capacity):
     c.instances[:, CHOSEN] = 0
 
 
+@leaf
+def _constrain(c, count, links, think, after):
+    """Write what the jobs wait for and where they may run."""
+    pair = 0
+    for j in range(min(count, links.shape[0])):
+        c.links[j, SET], c.links[j, LEFT] = links[j, 0], links[j, 1]
+        c.links[j, AFTER] = pair
+        pair += links[j, 2]
+        c.links[j, AFTER_END] = pair
+    for j in range(min(count, think.shape[0])):
+        c.pauses[j, THINK], c.pauses[j, READY] = think[j], 0.0 if links[j, 1] > 0 else -1.0
+    for k in range(pair):
+        c.after[k] = after[k]
+
+
 @njit
-def load(rules, s, envs, numbers, capacity, counts, columns, demands, instances, machines):
+def load(
+    rules, s, envs, numbers, capacity, counts, columns, demands, instances, machines, links, think, after
+):
     """Give cluster envs[k] the k-th jobs as sequence numbers[k], reset it and go to its first decision.
 
     Args:
@@ -130,6 +155,9 @@ def load(rules, s, envs, numbers, capacity, counts, columns, demands, instances,
         demands: [K, J, R] micro-units.
         instances: [K, J].
         machines: [K] how many of the machines each has, the first ones.
+        links: [K, J, 3] row of `permitted`, jobs it waits for, how many wait for it; [K, 0, 3]: no constraints.
+        think: [K, J] think times; [K, 0] where no job waits for another.
+        after: [K, P] the jobs that wait for the first, for the second, and so on.
     """
     for k in range(envs.shape[0]):
         spec, c = named(Spec, rules, 0), row(s, envs[k])
@@ -140,7 +168,7 @@ def load(rules, s, envs, numbers, capacity, counts, columns, demands, instances,
             c.times[j, ARRIVAL], c.times[j, DURATION] = columns[k, j, 0], columns[k, j, 1]
             c.times[j, ESTIMATE], c.times[j, PRIORITY] = columns[k, j, 2], columns[k, j, 3]
             c.more[j, LENGTH], c.more[j, DEADLINE] = columns[k, j, 1], columns[k, j, 4]
-            c.more[j, SPEED] = 1.0
+            c.more[j, SPEED], c.more[j, SUBMITTED] = 1.0, columns[k, j, 0]
             c.more[j, SHOWN] = _scaled(spec, columns[k, j, 2])
             c.jobs[j, REJECT] = int(columns[k, j, 5])
             c.jobs[j, FIRST], c.jobs[j, END] = first, first + instances[k, j]
@@ -151,6 +179,7 @@ def load(rules, s, envs, numbers, capacity, counts, columns, demands, instances,
                 c.asked[j, r] = c.demand[j, r] = demands[k, j, r]
                 if spec.action == ELASTIC and (r == spec.cpu or r == spec.memory):
                     c.demand[j, r] = _least(spec, demands[k, j, r])
+        _constrain(c, counts[k], links[k], think[k], after[k])
         _to_next_decision(spec, c, c.n[ENDED] == 0)
 
 
@@ -182,12 +211,13 @@ def slots(rules, s, envs, masks, cluster, queue, backlog, pairs):
 
 
 @njit
-def complete(rules, s, envs, masks, free, capacity, share, jobs, running, scalars):
+def complete(rules, s, envs, masks, free, capacity, share, jobs, running, scalars, entered, allowed):
     """Write masks [K, A] and the unscaled observation, see `observe.complete`."""
     for k in range(envs.shape[0]):
         spec, c = named(Spec, rules, 0), row(s, envs[k])
         _mask(spec, c, masks[k])
         _complete(spec, c, free[k], capacity[k], share[k], jobs[k], running[k], scalars[k])
+        _constraints(spec, c, entered[k], allowed[k])
 
 
 @njit

@@ -7,7 +7,8 @@ import math
 
 import numpy as np
 
-from schedrl.sim.cluster import devices, kernel
+from schedrl.sim.cluster import devices, kernel, waiting
+from schedrl.sim.cluster.problem import AFTER_REJECTED
 from schedrl.sim.cluster.schedule import FINISHED, REJECTED
 from schedrl.sim.cluster.state import (
     ARRIVAL,
@@ -21,6 +22,7 @@ from schedrl.sim.cluster.state import (
     FINISH,
     FIRST,
     HEAP,
+    LATER_JOBS,
     MACHINE,
     REJECT,
     RUNNING_JOBS,
@@ -66,6 +68,8 @@ _fits, _fits_whole, _fullest, _put, _begin, _release = (
 )
 _enqueue, _dequeue, _resort, _weight = queue.enqueue, queue.dequeue, queue.resort, queue.weight
 _overdue = queue.overdue
+_let_go, _must_wait, _next_ready = waiting.let_go, waiting.must_wait, waiting.next_ready
+_ready, _still_waits, _turn_away = waiting.ready, waiting.still_waits, waiting.turn_away
 _pass_time, _job_finished, _cut_off = rewards.pass_time, rewards.job_finished, rewards.cut_off
 _change_devices = devices.change
 
@@ -138,7 +142,7 @@ def can_start(spec, c):
 @leaf
 def more_to_come(c):
     """Tell whether there is an event to wait for."""
-    return c.n[RUNNING_JOBS] > 0 or c.n[ARRIVED] < c.n[NUM_JOBS]
+    return c.n[RUNNING_JOBS] > 0 or c.n[ARRIVED] < c.n[NUM_JOBS] or c.n[LATER_JOBS] > 0
 
 
 @leaf
@@ -184,6 +188,7 @@ def _finish_jobs(spec, c):
         job = c.jobs[0, HEAP]
         c.jobs[job, STATUS] = FINISHED
         _release(c, job)
+        _let_go(c, job)
         n[DONE] += 1
         slowed = (1.0 - c.more[job, SPEED]) * _weight(spec, c, job)
         c.x[RUN_WEIGHT] = c.x[RUN_WEIGHT] - slowed if n[RUNNING_JOBS] > 0 else 0.0
@@ -203,15 +208,19 @@ def _take_arrivals(spec, c):
         if c.jobs[job, REJECT] > 0:
             c.jobs[job, STATUS] = REJECTED
             n[REFUSED] += 1
-        else:
+        elif not _must_wait(c, job):
             _enqueue(spec, c, job)
+    job = _ready(c)
+    while job >= 0:
+        _enqueue(spec, c, job)
+        job = _ready(c)
 
 
 @leaf
 def _next_time(c):
-    n, time = c.n, np.inf
+    n, time = c.n, _next_ready(c)
     if n[ARRIVED] < n[NUM_JOBS]:
-        time = c.times[n[ARRIVED], ARRIVAL]
+        time = min(time, c.times[n[ARRIVED], ARRIVAL])
     if n[RUNNING_JOBS] > 0:
         time = min(time, c.times[c.jobs[0, HEAP], FINISH])
     return time
@@ -236,7 +245,7 @@ def over(spec, c):
     if n[ARRIVED] == n[NUM_JOBS]:
         if spec.continuing:
             return TRUNCATED
-        if n[RUNNING_JOBS] + n[WAITING_JOBS] == 0:
+        if n[RUNNING_JOBS] + n[WAITING_JOBS] + n[LATER_JOBS] == 0:
             return TERMINATED
     return TRUNCATED if n[DECISIONS] - n[FURTHER] >= spec.max_decisions else 0
 
@@ -368,7 +377,7 @@ def _reject(spec, c, k):
     job = _dequeue(spec, c, k)
     c.jobs[job, STATUS] = REJECTED
     c.jobs[job, REJECT] = REJECTED_BY_POLICY
-    c.n[REFUSED] += 1
+    c.n[REFUSED] += 1 + _turn_away(c, job, AFTER_REJECTED)
     c.x[TERMS + REJECTED_TERM] += spec.reject_penalty
 
 
@@ -441,7 +450,7 @@ def outcome(spec, c):
     """
     total, count = 0.0, 0
     for job in range(c.n[ARRIVED]):
-        if c.jobs[job, STATUS] != REJECTED:
+        if c.jobs[job, STATUS] != REJECTED and not _still_waits(c, job):
             end = c.times[job, FINISH] if c.jobs[job, STATUS] == FINISHED else c.x[CLOCK]
             total += max((end - c.times[job, ARRIVAL]) / max(c.more[job, LENGTH], spec.tau), 1.0)
             count += 1

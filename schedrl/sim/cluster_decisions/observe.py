@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from schedrl.sim.cluster import kernel
+from schedrl.sim.cluster import kernel, waiting
 from schedrl.sim.cluster.devices import ONE
 from schedrl.sim.cluster.state import (
     ARRIVAL,
@@ -33,9 +33,9 @@ from schedrl.sim.jit import leaf
 from . import pairs as placing
 from . import rewards
 from .decide import finds_room, left_of
-from .state import BURST_TIME, GAP, LAST_ARRIVAL, LAST_BURST, NUM_JOBS, PRESENT, RATE, SHOWN
+from .state import BURST_TIME, GAP, LAST_ARRIVAL, LAST_BURST, NUM_JOBS, PRESENT, RATE, SHOWN, SUBMITTED
 
-_fits, _pairs = kernel.fits, placing.pairs
+_fits, _pairs, _permits = kernel.fits, placing.pairs, waiting.permits
 _free_share, _limit, _utilisation = rewards.free_share, rewards.limit, rewards.utilisation
 _expected_finish = placing.expected_finish
 
@@ -209,7 +209,7 @@ def complete(spec, c, free, capacity, share, jobs, running, scalars):
     jobs[:] = -1.0
     for k in range(min(c.n[WAITING_JOBS], spec.num_slots)):
         job = c.queue[k]
-        jobs[k, 0], jobs[k, 1] = c.times[job, ESTIMATE], c.times[job, ARRIVAL]
+        jobs[k, 0], jobs[k, 1] = c.times[job, ESTIMATE], c.more[job, SUBMITTED]
         jobs[k, 2], jobs[k, 3] = c.times[job, PRIORITY], left_of(c, job)
         deadline = c.times[job, ARRIVAL] + _limit(spec, c, job)
         jobs[k, 4] = deadline
@@ -228,3 +228,15 @@ def complete(spec, c, free, capacity, share, jobs, running, scalars):
                     running[row, 4 + r] = c.demand[job, r] / ONE
             row += 1
     scalars[0], scalars[1], scalars[2] = c.x[CLOCK], c.n[WAITING_JOBS], c.n[DEVICE]
+
+
+@leaf
+def constraints(spec, c, entered, allowed):
+    """Write of each visible job when it entered the queue [S], -1 = none, and where it may run [S, M]."""
+    entered[:] = -1.0
+    allowed[:] = 0.0
+    for k in range(min(c.n[WAITING_JOBS], spec.num_slots)):
+        job = c.queue[k]
+        entered[k] = c.times[job, ARRIVAL]
+        for m in range(c.n[PRESENT]):
+            allowed[k, m] = _permits(c, job, m)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from schedrl.sim.cluster import kernel
+from schedrl.sim.cluster import kernel, waiting
 from schedrl.sim.cluster.state import (
     BEHIND,
     CLOCK,
@@ -26,14 +26,16 @@ from schedrl.sim.cluster.state import (
 from schedrl.sim.jit import leaf, part
 
 from .decide import finds_room, may_start, visible
-from .state import PLACED, SPEED
+from .state import PLACED, PRESENT, SPEED
 
-_fits = kernel.fits
+_fits, _permits = kernel.fits, waiting.permits
 
 BLOCKED = 3
 """Waiting jobs whose delay is shown: the first visible ones that can't start now."""
 PAIR_FEATURES = (*(f"delay of blocked job {k + 1}" for k in range(BLOCKED)), "room left")
 """Delays as log(1 + delay / max(estimate, tau)); the mean free share of the machine's resources after it."""
+ALLOWED = len(PAIR_FEATURES)
+"""Place of a further feature, where it is asked for: whether the job may run on the machine at all."""
 MOST = 10.0
 
 
@@ -136,10 +138,25 @@ def _delay(spec, c, job, before, elsewhere, here):
 
 
 @leaf
+def _show_allowed(spec, c, out):
+    for k in range(visible(spec, c)):
+        for m in range(c.n[PRESENT]):
+            out[k, m, ALLOWED] = _permits(c, c.queue[k], m)
+
+
+@leaf
+def _earliest_of(c, job, m, ends, owners, first, last, left):
+    """Return when a blocked job fits on machine m as things are; infinite: never."""
+    return earliest(c, job, m, -1, ends, owners, first, last, left) if _permits(c, job, m) else np.inf
+
+
+@leaf
 def pairs(spec, c, out):
-    """Write the features of each legal pair [S, M, .], 0 for the others."""
+    """Write the features of each legal pair [S, M, .], 0 for the others, but for ALLOWED where it is shown."""
     machines, resources = c.free.shape[1], c.free.shape[0]
     out[:] = 0.0
+    if out.shape[2] > ALLOWED:
+        _show_allowed(spec, c, out)
     running = c.n[PLACED]
     for place in range(c.n[RUNNING_JOBS]):
         running += c.jobs[c.jobs[place, HEAP], END] - c.jobs[c.jobs[place, HEAP], FIRST]
@@ -152,7 +169,7 @@ def pairs(spec, c, out):
     best, where, second = np.full(BLOCKED, np.inf), np.full(BLOCKED, -1), np.full(BLOCKED, np.inf)
     for b in range(count):
         for m in range(machines):
-            at = earliest(c, blocked[b], m, -1, ends, owners, offset[m], offset[m + 1], left)
+            at = _earliest_of(c, blocked[b], m, ends, owners, offset[m], offset[m + 1], left)
             if at < best[b]:
                 second[b], best[b], where[b] = best[b], at, m
             else:

@@ -66,14 +66,15 @@ def enqueue(spec, c, job):
     c.queue[k] = job
     c.n[WAITING_JOBS] += 1
     c.x[WAIT_WEIGHT] += weight(spec, c, job)
-    if spec.order != ARRIVAL_ORDER:
+    if spec.order != ARRIVAL_ORDER or c.pauses.shape[0] > 0:  # who waited for others may come before others
         _sift(spec, c, k)
 
 
 @leaf
 def resort(spec, c):
     """Put the queue in order again after time has passed."""
-    if spec.order == PRIORITY_ORDER or (spec.order == SJF_ORDER and spec.wait_limit < math.inf):
+    moves = spec.order == SJF_ORDER or c.pauses.shape[0] > 0
+    if spec.order == PRIORITY_ORDER or (moves and spec.wait_limit < math.inf):
         for k in range(1, c.n[WAITING_JOBS]):
             _sift(spec, c, k)
 

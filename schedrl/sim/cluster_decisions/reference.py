@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from schedrl.sim.cluster.problem import Problem
+
 from .spec import ELASTIC, JOB_ON_MACHINE, PRIORITY_ORDER, SJF_ORDER, SLA_STEPS, TERM_NAMES, Spec
 
 ONE = 1_000_000
@@ -36,6 +38,15 @@ class Job:
     demand: list[int] = field(default_factory=list)
     placed: list[tuple[int, set[int]]] = field(default_factory=list)
     """Machine and devices of each instance."""
+    allowed: list[bool] = field(default_factory=list)
+    """Of each machine, whether the job may run there."""
+    waits_for: int = 0
+    """Jobs that must have finished before it enters the queue."""
+    think: float = 0.0
+    ready: float = -math.inf
+    """When its think time is over, once it waits for none."""
+    behind: list[int] = field(default_factory=list)
+    """Numbers of the jobs that wait for it."""
 
 
 class ReferenceCluster:
@@ -48,8 +59,17 @@ class ReferenceCluster:
         self.machines = range(len(self.capacity))
         self.resources = range(len(self.capacity[0]))
 
-    def reset(self, columns: np.ndarray, demands: np.ndarray, instances: np.ndarray) -> None:
-        """Start with the jobs given (columns [J, 6], demands [J, R], instances [J]) and an empty cluster."""
+    def reset(
+        self,
+        columns: np.ndarray,
+        demands: np.ndarray,
+        instances: np.ndarray,
+        problem: Problem | None = None,
+    ) -> None:
+        """Start with the jobs given (columns [J, 6], demands [J, R], instances [J]) and an empty cluster.
+
+        `problem` says what they wait for and where they may run.
+        """
         self.free = [list(row) for row in self.capacity]
         devices = [row[self.device] // ONE if self.device >= 0 else 0 for row in self.capacity]
         self.share = [[ONE] * count for count in devices]
@@ -63,6 +83,8 @@ class ReferenceCluster:
             ]
             self.to_come.append(job)
         self.all_jobs = list(self.to_come)
+        self._constrain(problem)
+        self.later: list[Job] = []  # whose think time goes by
         self.waiting: list[Job] = []
         self.running: list[Job] = []
         self.placing: Job | None = None  # first of the queue, a gang of which some instances have a machine
@@ -74,6 +96,15 @@ class ReferenceCluster:
         self._next_event()
         self._to_next_decision()
 
+    def _constrain(self, problem: Problem | None) -> None:
+        for j, job in enumerate(self.all_jobs):
+            job.allowed = [True] * len(self.capacity)
+            if problem is not None and len(problem.set_of):
+                job.allowed = problem.permitted[problem.set_of[j]].tolist()
+            if problem is not None and len(problem.left):
+                job.waits_for, job.think = int(problem.left[j]), float(problem.think[j])
+                job.behind = problem.after[problem.after_first[j] : problem.after_first[j + 1]].tolist()
+
     def _is_elastic(self, r: int) -> bool:
         return self.spec.action == ELASTIC and r in (self.spec.cpu, self.spec.memory)
 
@@ -81,7 +112,7 @@ class ReferenceCluster:
 
     def room(self, job: Job, m: int) -> int:
         """Return how many instances of the job fit on machine m now."""
-        times, free = self.left(job), self.free[m]
+        times, free = self.left(job) if job.allowed[m] else 0, self.free[m]
         for r, amount in enumerate(job.demand):
             if not amount:
                 continue
@@ -146,7 +177,7 @@ class ReferenceCluster:
             return True
         if self.goes_next():
             return False
-        return bool(self.running) or (self.spec.wait_when_idle and bool(self.to_come))
+        return bool(self.running) or (self.spec.wait_when_idle and bool(self.to_come or self.later))
 
     # -- time ------------------------------------------------------------------------------------------------
 
@@ -216,6 +247,7 @@ class ReferenceCluster:
 
     def _next_event(self) -> None:
         times = [job.finish for job in self.running] + [job.arrival for job in self.to_come[:1]]
+        times += [job.ready for job in self.later]
         self._pass_time(max(min(times), self.clock))
         for job in [job for job in self.running if job.finish <= self.clock]:
             self._finish(job)
@@ -226,8 +258,12 @@ class ReferenceCluster:
             if self.rate * self.spec.mean_gap >= self.spec.burst_level:
                 self.last_burst = self.clock
             job.status = "rejected" if job.can_never_run else "waiting"
-            if not job.can_never_run:
-                self.waiting.append(job)
+            if not job.can_never_run and not job.waits_for:
+                self.later.append(job)
+        for job in [job for job in self.later if job.ready <= self.clock]:
+            self.later.remove(job)
+            job.arrival = self.clock
+            self.waiting.append(job)
         self.waiting.sort(key=self._place)
 
     def _place(self, job: Job) -> tuple[float, int]:
@@ -245,14 +281,30 @@ class ReferenceCluster:
         self.running.remove(job)
         for m, devices in job.placed:
             self._take(job, m, devices, -1)
+        for other in map(self.all_jobs.__getitem__, job.behind):
+            other.waits_for -= 1
+            if not other.waits_for and not other.can_never_run:
+                other.ready = self.clock + other.think
+                if other.status != "to come":
+                    self.later.append(other)
         self._earn({"finished": 1.0, "sla": self.severity(job)})
+
+    def _turn_away(self, job: Job) -> None:
+        """Reject what waits for a job, and what waits for that."""
+        found = [job]
+        while found:
+            for other in map(self.all_jobs.__getitem__, found.pop().behind):
+                if not other.can_never_run:
+                    other.can_never_run = True
+                    other.status = "rejected" if other.status != "to come" else other.status
+                    found.append(other)
 
     def over(self) -> str:
         """Return how the episode has ended, nothing if it has not."""
         if not self.to_come:
             if self.spec.continuing:
                 return "truncated"
-            if not self.waiting and not self.running:
+            if not self.waiting and not self.running and not self.later:
                 return "terminated"
         return "truncated" if self.decisions - self.further >= self.spec.max_decisions else ""
 
@@ -290,6 +342,7 @@ class ReferenceCluster:
         elif action >= places:
             job = self.waiting.pop(action - places)
             job.status = "rejected"
+            self._turn_away(job)
             self.terms["rejected"] += self.spec.reject_penalty
         else:
             k, m = divmod(action, count)

@@ -118,6 +118,8 @@ class _View:
     def _earliest(self, blocked: Job, m: int, also: Job | None) -> float:
         """Return when machine m has room for one instance, a device counted as so much of a sum."""
         c = self.c
+        if not blocked.allowed[m]:
+            return math.inf
         holds = [
             (self.expected_finish(job), job.demand) for job in self.holding for on, _ in job.placed if on == m
         ]

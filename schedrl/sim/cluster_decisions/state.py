@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from schedrl.sim.cluster.state import CLOCK, COUNTERS, DEVICE
+from schedrl.sim.cluster.state import CLOCK, COUNTERS, DEVICE, LINK_COLUMNS
 from schedrl.sim.deeprm.state import numbers_of
 from schedrl.sim.jit import borrowed, leaf
 
@@ -34,9 +34,10 @@ WAIT_WEIGHT, RUN_WEIGHT, RATE, LAST_ARRIVAL, LAST_BURST, GAP, BURST_TIME = range
 time, smoothed; times of the last arrival and of the last burst (-1: none yet); the mean gap between arrivals
 on the machines present, and the time over which the rate is smoothed."""
 NUM_X = RETURN + 8
-# Columns of `more` [J, ...]: run time at full shares, deadline, share granted, estimate as it is shown.
-LENGTH, DEADLINE, SPEED, SHOWN = range(4)
-NUM_MORE = 4
+# Columns of `more` [J, ...]: run time at full shares, deadline, share granted, estimate as it is shown, and the
+# arrival as it was given (that of `times` becomes the entry into the queue).
+LENGTH, DEADLINE, SPEED, SHOWN, SUBMITTED = range(5)
+NUM_MORE = 5
 REJECTED_BY_POLICY = 99
 """Value of the column REJECT of a job that the policy turned away."""
 
@@ -60,6 +61,10 @@ class Row(NamedTuple):
     queue: np.ndarray  # [J] waiting jobs in order
     history: np.ndarray  # [M] utilisation, smoothed
     largest: np.ndarray  # [R] capacity of any machine, 1 where none has any
+    links: np.ndarray  # [J, LINK_COLUMNS]; [0, ...] where no sequence has constraints, as the next three
+    pauses: np.ndarray  # [J, 2]
+    after: np.ndarray  # [P] jobs that wait for others
+    permitted: np.ndarray  # [K, M] whether a job of that set may run there; one for all clusters
 
 
 @leaf
@@ -69,7 +74,8 @@ def row(s, k):
         borrowed(s[0])[k], borrowed(s[1])[k], borrowed(s[2])[k], borrowed(s[3])[k], borrowed(s[4])[k],
         borrowed(s[5])[k], borrowed(s[6])[k], borrowed(s[7])[k], borrowed(s[8])[k], borrowed(s[9])[k],
         borrowed(s[10])[k], borrowed(s[11])[k], borrowed(s[12])[k], borrowed(s[13])[k],
-        borrowed(s[14])[k], borrowed(s[15])[k],
+        borrowed(s[14])[k], borrowed(s[15])[k], borrowed(s[16])[k], borrowed(s[17])[k], borrowed(s[18])[k],
+        borrowed(s[19])[0],
     )  # fmt: skip
 
 
@@ -82,12 +88,16 @@ class Shape(NamedTuple):
     machines: int
     resources: int
     devices: int
+    pairs: int = 0
+    """Most pairs of a job and one that waits for it, of any sequence."""
 
 
 class State:
     """The arrays of N clusters."""
 
-    def __init__(self, spec: Spec, shape: Shape, capacity: np.ndarray, device: int) -> None:
+    def __init__(
+        self, spec: Spec, shape: Shape, capacity: np.ndarray, device: int, permitted: np.ndarray | None = None
+    ) -> None:
         """Make N empty clusters.
 
         Args:
@@ -95,10 +105,12 @@ class State:
             shape: the sizes.
             capacity: [R, M] micro-units.
             device: the resource that is made of devices, -1: none is.
+            permitted: [K, M] whether a job of a set may run on a machine; None: all may run everywhere.
         """
         self.spec, self.shape, self.device, self.capacity = spec, shape, device, capacity
         self.rules = numbers_of(spec)
-        size, jobs, instances, machines, resources, devices = shape
+        size, jobs, instances, machines, resources, devices, pairs = shape
+        sets = 0 if permitted is None else len(permitted)
         shapes = {
             "n": (NUM_N,),
             "x": (NUM_X,),
@@ -116,15 +128,23 @@ class State:
             "queue": (jobs,),
             "history": (machines,),
             "largest": (resources,),
+            "links": (jobs if pairs or sets else 0, LINK_COLUMNS),
+            "pauses": (jobs if pairs else 0, 2),
+            "after": (pairs,),
+            "permitted": (sets, machines),
         }
-        reals = ("x", "times", "more", "history")
+        reals = ("x", "times", "more", "history", "pauses")
         made = {
-            name: np.zeros((size, *dims), np.float64 if name in reals else np.int64)
+            name: np.zeros(
+                (1 if name == "permitted" else size, *dims), np.float64 if name in reals else np.int64
+            )
             for name, dims in shapes.items()
         }
         made["capacity"][:] = capacity
         made["largest"][:] = np.maximum(capacity.max(axis=1), 1)
         made["n"][:, DEVICE] = device
+        if permitted is not None:
+            made["permitted"][0] = permitted
         self.arrays = Row(**made)
 
     @property

@@ -10,8 +10,8 @@ marks an invalid value): `demand_unknown`. Tasks of every status are kept, faile
 
 `M5_3_4` is task 5 of its job and can't start before tasks 3 and 4 are finished: it waits for them, and has
 extra columns `number` ("5") and `depends_on` ("3 4"), both empty for independent tasks (`task_...`). What
-`Stg3` in `M7_Stg3` says is not documented, so it is no dependency; such rows are counted. A task that no row has
-(or a rejected one) is waited for all the same: such tasks can't run.
+`Stg3` in `M7_Stg3` says is not documented, so it is no dependency; such rows are counted. A task that no row
+has, or a rejected one, is waited for all the same: those that wait for it can't run.
 
 Format: https://github.com/alibaba/clusterdata/blob/master/cluster-trace-v2018/trace_2018.md; cite that
 repository. Built from the published schema; tried on hand-made rows only.
@@ -75,9 +75,7 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False) -> Worklo
     extra = {name: columns.pop(name) for name in EXTRA}
     resources = [Resource("cpu", "cores"), Resource("memory", "fraction of the largest machine")]
     waits_for = _waits_for(extra["job"], extra["number"], extra["depends_on"], columns["id"])
-    return build(
-        Columns(**columns, resources=resources, waits_for=waits_for, extra=extra), rejected, lenient
-    )
+    return build(Columns(**columns, resources=resources, waits_for=waits_for, extra=extra), rejected, lenient)
 
 
 def _columns(table: pd.DataFrame, rejected: Rejected) -> dict[str, np.ndarray]:

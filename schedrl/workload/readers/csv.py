@@ -130,7 +130,7 @@ def read(
 
 
 def _left_out(header: list[str], mapped: Mapping[str, Mapped]) -> dict[str, str]:
-    """Return constraints that no rule honours -> their columns: they are kept, so that they can be counted."""
+    """Return constraints that no rule honours -> their columns: kept, so that they can be counted."""
     read = {m.column for m in mapped.values()}
     named = {column: column.strip().lower().replace(" ", "_") for column in header if column not in read}
     return {name: column for column, name in named.items() if name in LEFT_OUT}

@@ -6,7 +6,8 @@
   OrigSiteID, LastRunSiteID, JobStructure (UNITARY, BoT), JobStructureParams, and nine more that are not read.
   Built from the published schema; tried on hand-made rows only.
 * Workflows as OpenDC reads them: a table with a header row, fields padded with blanks: WorkflowID, JobID,
-  SubmitTime, RunTime, NProcs, ReqNProcs, Dependencies (JobIDs between blanks: what the job waits for; kept as text too).
+  SubmitTime, RunTime, NProcs, ReqNProcs, Dependencies (JobIDs between blanks: what the job waits for; kept as
+  text too).
 
 Processors are those requested, else those allocated. The estimate is ReqTime; one below the run time is
 raised to it, because it is the recorded run that is replayed. Times are taken as they are.

@@ -72,7 +72,7 @@ def made(tmp_path, cluster, workload, **changes):
     numbers, jobs = source.next(1)
     batch.load(numbers * 0, numbers, jobs)
     reference = ReferenceCluster(batch.spec, source.problem.capacity, source.problem.g)
-    reference.reset(jobs.columns[0], jobs.demands[0], jobs.instances[0])
+    reference.reset(jobs.columns[0], jobs.demands[0], jobs.instances[0], source.problem)
     return batch, reference
 
 

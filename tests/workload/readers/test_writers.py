@@ -125,7 +125,9 @@ def workloads(draw):
 @st.composite
 def predecessors(draw, count):
     """What jobs wait for: others, themselves, jobs that aren't there."""
-    missing = tuple(draw(st.lists(NAME, max_size=2, unique=True).map(lambda names: [f"no {n}" for n in names])))
+    missing = tuple(
+        draw(st.lists(NAME, max_size=2, unique=True).map(lambda names: [f"no {n}" for n in names]))
+    )
     lists = draw(
         st.lists(st.lists(st.integers(-len(missing), count - 1), max_size=3), min_size=count, max_size=count)
     )
