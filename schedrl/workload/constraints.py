@@ -149,7 +149,7 @@ class Predecessors:
     def faults(self, rejected: np.ndarray) -> np.ndarray:
         """Return why each job can never enter the queue, [J]: `FINE`, or else the first that applies.
 
-        `ITSELF`: it waits for itself; `CIRCLE`: for a job that waits for it; `ABSENT`: for one that isn't there;
+        `ITSELF`: it waits for itself; `CIRCLE`: for a job that waits for it; `ABSENT`: for one not there;
         `REJECTED`: for one that never runs, for any of these reasons or because it is `rejected` [J]. No
         recursion: a chain may be as long as there are jobs.
         """

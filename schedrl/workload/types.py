@@ -304,8 +304,10 @@ def _extra_column(name: str, values: Any, num_jobs: int) -> np.ndarray:
 
 
 def _equal(a: Any, b: Any) -> bool:
-    if isinstance(a, Predecessors | Allowed):
-        return isinstance(b, type(a)) and a.same_as(b)
+    if isinstance(a, Predecessors):
+        return isinstance(b, Predecessors) and a.same_as(b)
+    if isinstance(a, Allowed):
+        return isinstance(b, Allowed) and a.same_as(b)
     if not isinstance(a, np.ndarray):
         return bool(a == b)
     numbers = a.dtype.kind == "f" and np.asarray(b).dtype.kind == "f"

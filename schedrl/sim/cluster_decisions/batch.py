@@ -155,7 +155,7 @@ def load(
         demands: [K, J, R] micro-units.
         instances: [K, J].
         machines: [K] how many of the machines each has, the first ones.
-        links: [K, J, 3] row of `permitted`, jobs it waits for, how many wait for it; [K, 0, 3]: no constraints.
+        links: [K, J, 3] row of `permitted`, jobs it waits for, how many wait for it; [K, 0, 3]: none.
         think: [K, J] think times; [K, 0] where no job waits for another.
         after: [K, P] the jobs that wait for the first, for the second, and so on.
     """

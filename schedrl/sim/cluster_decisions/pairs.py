@@ -139,7 +139,7 @@ def _delay(spec, c, job, before, elsewhere, here):
 
 @leaf
 def _show_allowed(spec, c, out):
-    for k in range(visible(spec, c)):
+    for k in range(visible(spec, c) if out.shape[2] > ALLOWED else 0):
         for m in range(c.n[PRESENT]):
             out[k, m, ALLOWED] = _permits(c, c.queue[k], m)
 
@@ -152,11 +152,10 @@ def _earliest_of(c, job, m, ends, owners, first, last, left):
 
 @leaf
 def pairs(spec, c, out):
-    """Write the features of each legal pair [S, M, .], 0 for the others, but for ALLOWED where it is shown."""
+    """Write the features of each legal pair [S, M, .], 0 for the others but in ALLOWED, if there."""
     machines, resources = c.free.shape[1], c.free.shape[0]
     out[:] = 0.0
-    if out.shape[2] > ALLOWED:
-        _show_allowed(spec, c, out)
+    _show_allowed(spec, c, out)
     running = c.n[PLACED]
     for place in range(c.n[RUNNING_JOBS]):
         running += c.jobs[c.jobs[place, HEAP], END] - c.jobs[c.jobs[place, HEAP], FIRST]

@@ -34,7 +34,7 @@ WAIT_WEIGHT, RUN_WEIGHT, RATE, LAST_ARRIVAL, LAST_BURST, GAP, BURST_TIME = range
 time, smoothed; times of the last arrival and of the last burst (-1: none yet); the mean gap between arrivals
 on the machines present, and the time over which the rate is smoothed."""
 NUM_X = RETURN + 8
-# Columns of `more` [J, ...]: run time at full shares, deadline, share granted, estimate as it is shown, and the
+# Columns of `more` [J, ...]: run time at full shares, deadline, share granted, estimate as it is shown,
 # arrival as it was given (that of `times` becomes the entry into the queue).
 LENGTH, DEADLINE, SPEED, SHOWN, SUBMITTED = range(5)
 NUM_MORE = 5

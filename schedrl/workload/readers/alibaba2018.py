@@ -119,8 +119,8 @@ def _graph(names: pd.Series) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     parts = distinct.to_series().str.extract(NAMED).fillna("")
     word = parts[1].str.contains(WORD)
     waits_for = parts[1].str.replace(WORD, "", regex=True).str.replace("_", " ").str.strip()
-    found = (parts[0].to_numpy(object), waits_for.to_numpy(object), word.to_numpy(bool))
-    return tuple(column[codes] for column in found)  # type: ignore[return-value]
+    number, wanted = parts[0].to_numpy(object), waits_for.to_numpy(object)
+    return number[codes], wanted[codes], word.to_numpy(bool)[codes]
 
 
 def _waits_for(job: np.ndarray, number: np.ndarray, depends_on: np.ndarray, ids: np.ndarray) -> np.ndarray:
