@@ -16,6 +16,7 @@ import numpy as np
 
 from schedrl.settings import UserError
 from schedrl.sim.deeprm.sequences import Sequences
+from schedrl.workload.constraint_lines import pool_lines
 from schedrl.workload.slots import Grid, Rounding, SlotJobs, amounts_of, make_grid
 from schedrl.workload.streams import FAMILIES
 from schedrl.workload.types import Workload
@@ -132,6 +133,7 @@ def described(jobs: ClusterJobs) -> list[str]:
     rejected = jobs.workload_settings.rejected()
     lines += [rejected.summary()] if len(rejected) else []
     lines += [f"{count:,} rows: {what}" for what, count in rejected.adjusted.items()]
+    lines += pool_lines(*workloads.values())
     lines += sum((part.rounding for part in parts.values()), Rounding()).lines()
     for family, part in parts.items():
         apart = part.steps / jobs.sequence_length

@@ -17,6 +17,7 @@ from schedrl.envs.in_turn import InTurn
 from schedrl.envs.workload_choice import TRACE
 from schedrl.settings import UserError, one_of
 from schedrl.sim.cluster.problem import FITS, REASONS, Problem, own_reasons, prepare
+from schedrl.workload.constraint_lines import honoured_lines
 from schedrl.workload.estimates import Told, told
 from schedrl.workload.streams import FAMILIES
 from schedrl.workload.types import Workload
@@ -236,9 +237,12 @@ def described(settings: SimpleClusterSettings) -> list[str]:
     total = machines.capacity.sum(0)
     has = ", ".join(f"{a:g} {r.unit} of {r.name}" for a, r in zip(total, machines.resources, strict=True))
     problem, scales = source.problem, source.scales
+    traced = settings.workload == TRACE
+    parts = [settings.workload_settings.part(family) for family in FAMILIES] if traced else []
     lines = [
         *told_of(settings, [source.workload(0)]).lines(),
         f"{len(machines)} machines with {has}",
+        *honoured_lines(*parts, machines=machines),
         f"{settings.workload}: a job every {scales.mean_gap:.3g}, {scales.mean_duration:.3g} long on average",
     ]
     for reason in range(1, len(REASONS)):

@@ -15,6 +15,7 @@ from schedrl.sim.cluster.problem import REASONS, prepare
 from schedrl.workload.cluster_file import read_cluster
 from schedrl.workload.command.reading import read_given, rejected_lines
 from schedrl.workload.estimates import CLASS_MEDIAN, Told, read_model, told, with_model
+from schedrl.workload.constraint_lines import honoured_lines
 from schedrl.workload.machines import Machines
 from schedrl.workload.types import Workload
 
@@ -56,6 +57,7 @@ def load_data(settings: ReplaySettings, reading: argparse.Namespace) -> Data:
     if settings.num_machines is not None:
         machines = thinned(machines, settings.num_machines)
     lines += [_described(machines), *_other_units(workload, machines), *_unmatched(workload, machines)]
+    lines += honoured_lines(workload, machines=machines)
     reject = prepare(workload, machines).reject
     lines += unfit_lines(workload, reject, machines)
     fitting = workload.take(reject == 0) if reject.any() else workload

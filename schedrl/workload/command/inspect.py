@@ -8,6 +8,7 @@ from typing import Any
 
 from schedrl.settings import Parser, whole_number
 from schedrl.workload.command.reading import add_reading, read_given, rejected_lines
+from schedrl.workload.constraint_lines import honoured_lines
 from schedrl.workload.description import describe
 from schedrl.workload.estimates import told
 from schedrl.workload.readers import REASONS
@@ -36,7 +37,7 @@ def run(args: Any) -> int:
     """Read and report."""
     workload, rejected = read_given(args)
     figures = describe(workload, rejected)
-    notes = list(told(workload).lines())
+    notes = [*told(workload).lines(), *honoured_lines(workload)]
     if args.plot:
         from schedrl.workload.command.picture import draw
 

@@ -1,9 +1,9 @@
 """Alibaba GPU trace v2023 (OpenB): `openb_pod_list_*.csv`, one pod per row, with a header row.
 
 Columns, in any order: name, cpu_milli, memory_mib, num_gpu (0 to 8), gpu_milli (part of a GPU where num_gpu
-is 1, else 1000), creation_time, deletion_time, scheduled_time [s]; gpu_spec (models of the machines that will
-do, `A|B`; empty: any), kept as text too, as qos and pod_phase are. A pod with num_gpu 1 and gpu_milli 460 asks
-for 0.46 of a GPU. Its machines are in `openb_node_list_*.csv`, see `schedrl.workload.machines`.
+is 1, else 1000), creation_time, deletion_time, scheduled_time [s]; gpu_spec (models of the machines that
+will do, `A|B`; empty: any), kept as text too, as qos and pod_phase are. A pod with num_gpu 1 and gpu_milli
+460 asks for 0.46 of a GPU. Its machines are in `openb_node_list_*.csv`, see `schedrl.workload.machines`.
 
 The arrival is the creation, the duration deletion - scheduled. A pod without scheduled_time (Pending) never
 ran: it stays, because to drop it would hide the worst waits; its start is unknown and its duration is its
