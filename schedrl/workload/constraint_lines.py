@@ -85,10 +85,8 @@ def _left_out(parts: tuple[Workload, ...]) -> Iterator[str]:
     for name in dict.fromkeys(name for part in parts for name in part.extra if name.lower() in LEFT_OUT):
         found = [value for part in parts if name in part.extra for value in _stated(part.extra[name])]
         if found:
-            yield (
-                f"{_jobs(parts, len(found), 'name')} {LEFT_OUT[name.lower()]} ({len(set(found)):,} different): "
-                "left out, no rule looks at it"
-            )
+            words = f"{LEFT_OUT[name.lower()]} ({len(set(found)):,} different)"
+            yield f"{_jobs(parts, len(found), 'name')} {words}: left out, no rule looks at it"
 
 
 def _stated(column: np.ndarray) -> list:

@@ -150,11 +150,11 @@ def _ranked(order, now, aging_time, jobs, demand):
 
 
 @leaf
-def _whole(free, share, demand, k, instances, g):
-    """Tell whether so many instances of job k fit at once, with all that they ask for."""
+def _whole(legal, free, share, demand, k, instances, g):
+    """Tell whether so many instances of job k fit at once where legal, with all that they ask for."""
     left = instances
     for m in range(free.shape[1]):
-        if fits(free, share, demand, k, m, g):
+        if legal[m] and fits(free, share, demand, k, m, g):
             times = left
             for r in range(free.shape[0]):
                 if demand[k, r] > 0:
@@ -205,7 +205,7 @@ def choose(
                     continue
                 legal = mask[b, k * machines : (k + 1) * machines]
                 m = -1
-                if not asked or _whole(free[b], share[b], demand[b], k, jobs[b, k, INSTANCES], g):
+                if not asked or _whole(legal, free[b], share[b], demand[b], k, jobs[b, k, INSTANCES], g):
                     m = _machine(
                         placement, k, legal, asked, free[b], capacity[b], share[b], demand[b], largest,
                         typical, g,

@@ -14,8 +14,8 @@ from schedrl.settings import UserError
 from schedrl.sim.cluster.problem import REASONS, prepare
 from schedrl.workload.cluster_file import read_cluster
 from schedrl.workload.command.reading import read_given, rejected_lines
-from schedrl.workload.estimates import CLASS_MEDIAN, Told, read_model, told, with_model
 from schedrl.workload.constraint_lines import honoured_lines
+from schedrl.workload.estimates import CLASS_MEDIAN, Told, read_model, told, with_model
 from schedrl.workload.machines import Machines
 from schedrl.workload.types import Workload
 
