@@ -30,8 +30,8 @@ def honoured_lines(*parts: Workload, machines: Machines | None = None) -> Iterat
         pauses = sum(int((each.think > 0).sum()) for each in waits_for)
         rest = f" and their think time is over ({pauses:,} have one)" if pauses else ""
         yield (
-            f"{_jobs(parts, waiting, 'wait')} for others: they enter the queue when these have finished{rest}; "
-            "waits and slowdowns count from there"
+            f"{_jobs(parts, waiting, 'wait')} for others: they enter the queue when these have finished{rest}"
+            ", and waits and slowdowns count from there"
         )
     if dropped := sum(each.dropped for each in waits_for):
         yield f"{dropped:,} dependencies on jobs outside of the selection they are in count as fulfilled"
