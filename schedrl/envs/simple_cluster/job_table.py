@@ -46,7 +46,7 @@ def jobs(state: State, env: int) -> dict[str, np.ndarray]:
     return {
         "job_id": np.arange(count),
         "arrival_time": more[:, SUBMITTED].copy(),
-        "entered_time": _entered(state, env, count),
+        "entered_time": np.nan_to_num(_entered(state, env, count), nan=-1.0),
         "start_time": np.where(began, times[:, START], -1.0),
         "finish_time": np.where(status == FINISHED, times[:, FINISH], -1.0),
         "duration": more[:, LENGTH].copy(),
