@@ -40,7 +40,8 @@ class StreamedJobs(InTurn):
             self._first = first // BLOCK * BLOCK
             count = -(-(end - self._first) // BLOCK) * BLOCK
             self._ready = with_gaps(*self._stream.take(self._first, count))
-        return self._ready.rows(slice(first - self._first, end - self._first))
+        found = self._ready.rows(slice(first - self._first, end - self._first))
+        return found._replace(numbers=np.arange(first, end))
 
 
 class GivenJobs(InTurn):

@@ -61,7 +61,7 @@ class PlacedJobs(InTurn):
         blocks, rows = np.divmod(numbers % self._cycle if self._cycle else numbers, self.block)
         found = np.unique(blocks).tolist()
         if len(found) == 1:
-            return self._drawn(found[0]).rows(rows)
+            return self._drawn(found[0]).rows(rows)._replace(numbers=numbers)
         shape = (len(rows), self.max_jobs)
         arrival, duration = np.empty(shape, np.int32), np.empty(shape, np.int32)
         demand = np.empty((*shape, self.jobs.num_resources), np.int32)
@@ -69,7 +69,7 @@ class PlacedJobs(InTurn):
             here = blocks == block
             some = self._drawn(block).rows(rows[here])
             arrival[here], duration[here], demand[here] = some[:3]
-        return Sequences(arrival, duration, demand, self.steps)
+        return Sequences(arrival, duration, demand, self.steps, numbers)
 
     @abstractmethod
     def part(self, number: int, load: float | None, count: int) -> Sequences:
