@@ -48,7 +48,7 @@ class Comparison:
     bound: bool = False
     """Whether the lower of the means is a lower bound only: that run left jobs unfinished or dropped."""
     few: bool = False
-    """Whether there are too few sequences to resample: of one alone, every interval has width 0."""
+    """Whether too few sequences have jobs to resample: of one alone, every interval has width 0."""
 
     @property
     def comparable(self) -> bool:
@@ -58,10 +58,10 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """Say in a word what the interval allows to claim."""
-        if self.interval is None:
-            return "other idle limit"
         if self.few:
             return "too few sequences"
+        if self.interval is None:
+            return "other idle limit"
         if not self.interval.excludes_zero:
             return "tie"
         return ("better" if self.interval.high < 0 else "worse") + (" (bound)" if self.bound else "")
@@ -155,8 +155,13 @@ class Evaluation:
             relative_interval=relative if comparable else None,
             prob_better=paired_prob_better(*means),
             bound=not self.summaries[lower.label].complete,
-            few=means.shape[1] < MIN_SEQUENCES,
+            few=bool(np.isfinite(means).all(axis=0).sum() < MIN_SEQUENCES),
         )
+
+    @cached_property
+    def with_jobs(self) -> int:
+        """Sequences in which some job counts under every run: those without are evidence of nothing."""
+        return int((self._sums[1] > 0).all(axis=0).sum())
 
     def print(self, file: TextIO | None = None) -> None:
         """Print the measures, the comparisons and the warnings: rich on a terminal, plain text elsewhere.
@@ -176,6 +181,8 @@ class Evaluation:
         if rows:
             print(file=file)
             table.print_table("Paired difference of the means, below 0 = better", PAIRED, rows, file=file)
+        if self.with_jobs < MIN_SEQUENCES:
+            print(f"warning: {few_line(self.with_jobs, count)}", file=file)
         for label, found in self.warnings.items():
             for line in found:
                 print(f"warning: {label} {line}", file=file)
@@ -183,7 +190,8 @@ class Evaluation:
     def _slowdown_cells(self, run: Run) -> tuple[str, ...]:
         s, mean = self.summaries[run.label], self.means[run.label]
         tail = (number(s.p50), number(s.p95), number(s.p99))
-        return run.label, _idle(run.idle_limit), run.mask, number(s.mean), _span(mean), *tail
+        span = _span(mean) if self.with_jobs > 1 else "-"
+        return run.label, _idle(run.idle_limit), run.mask, number(s.mean), span, *tail
 
     def _other_cells(self, run: Run) -> tuple[str, ...]:
         s = self.summaries[run.label]
@@ -231,6 +239,16 @@ class Evaluation:
         return write_jobs(path, [(run.label, run.outcome) for run in self.runs], self.floor)
 
 
+def few_line(with_jobs: int, count: int) -> str:
+    """Say why there is no verdict."""
+    if not with_jobs:
+        return f"no job came in any of the {count:,} sequences: nothing was measured"
+    return (
+        f"{with_jobs:,} of {count:,} sequences have jobs, fewer than {MIN_SEQUENCES}: too few for a "
+        "verdict, so no difference here is a finding"
+    )
+
+
 def number(value: float) -> str:
     """Format with three digits, or two decimals from 10 on; a dash where there is nothing to measure."""
     if not np.isfinite(value):
@@ -248,7 +266,11 @@ def _span(interval: Interval) -> str:
 
 def _comparison_cells(c: Comparison) -> Sequence[str]:
     span = "not comparable" if c.interval is None else f"{c.interval.low:+.3f} .. {c.interval.high:+.3f}"
-    shares = (f"{c.relative:+.1%}", f"{c.prob_better:.1%}")
+    if c.few:
+        span = "-"
+    if not np.isfinite(c.difference):
+        return c.policy, c.baseline, "-", span, "-", "-", c.verdict
+    shares = (f"{c.relative:+.1%}", "-" if c.few else f"{c.prob_better:.1%}")
     return c.policy, c.baseline, f"{c.difference:+.3f}", span, *shares, c.verdict
 
 

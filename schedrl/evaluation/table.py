@@ -50,11 +50,11 @@ def plain_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def write_csv(path: str | Path, rows: Sequence[dict]) -> None:
-    """Write dictionaries with equal keys as CSV (empty cell = none)."""
+    """Write dictionaries with equal keys as CSV (empty cell = none, or no finite number)."""
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({name: _finite(value) for name, value in row.items()} for row in rows)
 
 
 def write_json(path: str | Path, content: object) -> None:

@@ -53,7 +53,7 @@ def tune(
         sequences: validation sequences to use instead.
 
     Raises:
-        UserError: too few sequences or nothing to tune.
+        UserError: too few sequences, no job in any of them, or nothing to tune.
     """
     sequences = sequences or _validation(settings, num_sequences, seed)
     score = score or mean_slowdown
@@ -62,7 +62,11 @@ def tune(
         value = score(candidate.run(settings, sequences))
         if value < best_score - 1e-12:
             best, best_score = candidate, value
-    assert best is not None
+    if best is None:
+        raise UserError(
+            f"{name} can't be tuned: no candidate has a mean on the {sequences.count} validation "
+            "sequences, as no job comes in them; raise the load or make them longer (sequence_length)"
+        )
     return best
 
 
@@ -87,4 +91,4 @@ def mean_slowdown(outcome: Outcome) -> float:
     done = (outcome.finish >= 0) & (outcome.finish <= end)
     until = np.where(done, outcome.finish, end)
     slowdown = (until - outcome.arrival) / np.maximum(1, outcome.duration)
-    return float(slowdown[outcome.arrived].mean())
+    return float(slowdown[outcome.arrived].mean()) if outcome.arrived.any() else float("nan")

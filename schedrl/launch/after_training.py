@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from schedrl.evaluation import Evaluation, evaluate, steady_state
 from schedrl.evaluation.cluster.replay import Replay
 from schedrl.evaluation.cluster.sequences import conclusion, is_cluster
-from schedrl.evaluation.comparison import Comparison
+from schedrl.evaluation.comparison import Comparison, few_line
 from schedrl.evaluation.report import write_report
 from schedrl.evaluation.steady_state import Windows
 from schedrl.launch.plan import Plan
@@ -62,6 +63,8 @@ def verdict(evaluation: Evaluation, algo: str, play: str = "greedy") -> str:
     """Say in one sentence whom the policy, played so, beats, by how much, and whom not."""
     label = evaluation.run(algo, play).label
     mean = evaluation.summaries[label].mean
+    if not math.isfinite(mean):
+        return f"{label}: {few_line(0, evaluation.summaries[label].episodes)}."
     pairs = [c for c in evaluation.comparisons if c.policy == label]
     parts = []
     for words, wanted in SENTENCES:
@@ -70,12 +73,16 @@ def verdict(evaluation: Evaluation, algo: str, play: str = "greedy") -> str:
             parts.append(f"{words} " + ", ".join(map(_by_how_much, found)))
     mean_of = {c.baseline: evaluation.summaries[c.baseline].mean for c in pairs}
     for words, wanted in UNJUDGED:
-        names = [f"{c.baseline} {mean_of[c.baseline]:.2f}" for c in pairs if c.verdict == wanted]
+        names = [f"{c.baseline} {_two_digits(mean_of[c.baseline])}" for c in pairs if c.verdict == wanted]
         if names:
             parts.append(f"{words}: {', '.join(names)}")
     if not pairs:
         parts = ["it was alone"]
     return f"{label} has a mean slowdown of {mean:.2f}: " + "; ".join(parts) + "."
+
+
+def _two_digits(mean: float) -> str:
+    return f"{mean:.2f}" if math.isfinite(mean) else "-"
 
 
 SENTENCES = (

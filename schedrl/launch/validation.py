@@ -14,6 +14,7 @@ import numpy as np
 from schedrl.evaluation.cluster.sequences import is_cluster
 from schedrl.launch.plan import Plan
 from schedrl.learning.selection import GREEDY, SAMPLED, Selection
+from schedrl.settings import UserError
 
 LOOKS = 20
 """In a run, where nothing else was asked for."""
@@ -44,7 +45,7 @@ def selection_of(plan: Plan, say: Callable[[str], None]) -> Selection | None:
 def _measure(play: Play, policy: Any) -> dict[str, float]:
     means = {}
     for mode in (GREEDY, SAMPLED):
-        means[mode] = -float(play(policy, mode).mean())
+        means[mode] = -float(np.mean(play(policy, mode)))
     return means
 
 
@@ -53,17 +54,27 @@ def _on_cluster(settings: Any, count: int) -> Play:
     from schedrl.envs.simple_cluster.jobs import jobs_of
 
     source, numbers = jobs_of(settings, SEED, "validation"), np.arange(count)  # drawn once for all looks
-    source.at(numbers)
+    _require_jobs(bool((source.at(numbers).counts > 0).any()), count)
     return lambda policy, mode: returns(
         policy, settings, source, numbers, deterministic=mode == GREEDY, seed=SEED
     )
+
+
+def _require_jobs(some: bool, count: int) -> None:
+    if not some:
+        raise UserError(
+            f"no job comes in the {count} validation sequences, so weights can't be chosen on them; raise "
+            "the load or validation_sequences, or give validate_every 0"
+        )
 
 
 def _on_deeprm(settings: Any, count: int) -> Play:
     from schedrl.evaluation import evaluate
     from schedrl.evaluation.evaluate import sequences_of
 
-    options: dict[str, Any] = {"sequences": sequences_of(settings, count, SEED, "validation"), "seed": SEED}
+    sequences = sequences_of(settings, count, SEED, "validation")
+    _require_jobs(bool((sequences.duration > 0).any()), count)
+    options: dict[str, Any] = {"sequences": sequences, "seed": SEED}
 
     def play(policy: Any, mode: str) -> np.ndarray:
         played = evaluate({"policy": policy}, settings, modes=[mode], baselines=(), **options)

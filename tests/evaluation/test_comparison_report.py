@@ -343,6 +343,8 @@ def test_too_few_sequences_give_no_verdict():
     text = concluded(replace(few, evaluation=replace(few.evaluation, runs=runs)))
     assert "played too few sequences for a verdict on sjf" in text
     assert "too few sequences to tell them apart" in text
+    assert "5 of 5 sequences have jobs, fewer than 10" in text
+    assert not any(word in text for word in ("best", "beats", "exact", "lowest", "nan"))
 
 
 @pytest.mark.usefixtures("quick_pdf")

@@ -14,6 +14,7 @@ import numpy as np
 
 from schedrl.evaluation.cluster import window
 from schedrl.evaluation.cluster.metrics import bounded_slowdowns
+from schedrl.settings import UserError
 
 SCREENED, FINALISTS = 50, 20
 """Sequences on which all rules are tried, and how many of the best go on to the rest."""
@@ -49,6 +50,9 @@ def best_composed(
         num_sequences: for the finalists; all rules are tried on the first SCREENED.
         seed: of the sequences.
         progress: called with a line now and then.
+
+    Raises:
+        UserError: no job counts, so that no rule is better than another.
     """
     from schedrl.envs.simple_cluster.drawing import machines_of
     from schedrl.envs.simple_cluster.jobs import workloads_of
@@ -64,8 +68,11 @@ def best_composed(
             until = float(jobs.arrival[-1]) if cut else None
             schedule = simulate(jobs, machines, rule, until=until, aging_time=settings.aging_time)
             values = bounded_slowdowns(schedule, settings.slowdown_floor, bounds=True)
-            found.append(np.nanmean(values[window.counted(settings, len(values))]))
-        return float(np.nanmean(found))
+            counted = values[window.counted(settings, len(values))]
+            found += [np.nanmean(counted)] if not np.isnan(counted).all() else []
+        if not found:
+            raise UserError("no job of the validation sequences counts under any rule: none can be chosen")
+        return float(np.mean(found))
 
     def ranked(rules: list[str], count: int) -> list[Composed]:
         if progress:

@@ -149,8 +149,14 @@ class Replay:
     @cached_property
     def sure(self) -> bool:
         """Whether there are blocks and jobs enough for intervals."""
-        blocks, jobs = len(self.entries[0].counts), self.entries[0].counts.sum()
-        return bool(blocks >= MIN_SEQUENCES if self.sequences else jobs >= MIN_JOBS)
+        if self.sequences:
+            return self.with_jobs >= MIN_SEQUENCES
+        return bool(min(e.counts.sum() for e in self.entries) >= MIN_JOBS)
+
+    @cached_property
+    def with_jobs(self) -> int:
+        """Blocks in which some job counts under every policy: empty ones are evidence of nothing."""
+        return int((np.array([e.counts for e in self.entries]) > 0).all(axis=0).sum())
 
     @property
     def units(self) -> str:
@@ -166,8 +172,8 @@ class Replay:
 
     @property
     def nobody_waits(self) -> bool:
-        """Whether no job waited under any policy."""
-        return not any(e.measures["starvation"]["max_wait"] for e in self.entries)
+        """Whether jobs came and none of them waited under any policy."""
+        return self.with_jobs > 0 and not any(e.measures["starvation"]["max_wait"] for e in self.entries)
 
     @cached_property
     def uncounted(self) -> list[int]:
@@ -204,8 +210,10 @@ class Replay:
                 "nobody ever waits, under any policy: this run can't tell policies apart by slowdown or "
                 "wait; raise the load (--load) or give a smaller cluster (--num_machines)"
             )
-        if not self.sure:
-            enough = f"{MIN_SEQUENCES} sequences" if self.sequences else f"{MIN_JOBS} jobs"
+        if not self.with_jobs:
+            yield "no job counts that every policy was given: nothing was measured"
+        elif not self.sure:
+            enough = f"{MIN_SEQUENCES} sequences with jobs" if self.sequences else f"{MIN_JOBS} jobs"
             yield f"fewer than {enough}: too few for intervals, so no difference here is a finding"
         least = min(e.measures["rejected"] for e in self.entries)
         for found, missing in zip(self.entries, self.uncounted, strict=True):

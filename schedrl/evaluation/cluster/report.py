@@ -37,7 +37,7 @@ def tables_of(replay: Replay, unit: str) -> Iterator[Table]:
     """Yield the tables, best mean first."""
     yield _main_table(replay, unit)
     yield _second_table(replay, unit)
-    if replay.sure:
+    if replay.sure and len(replay.entries) > 1:
         yield _differences(replay)
 
 

@@ -159,7 +159,9 @@ def slowdowns_that_count(schedule: Schedule, settings: Any) -> np.ndarray:
 
 def mean_of_means(schedules: Sequence[Schedule], settings: Any) -> float:
     """Return the mean over sequences of their mean bounded slowdown, as learning curves have it."""
-    return float(np.nanmean([np.nanmean(slowdowns_that_count(s, settings)) for s in schedules]))
+    values = [slowdowns_that_count(s, settings) for s in schedules]
+    means = [np.nanmean(each) for each in values if not np.isnan(each).all()]
+    return float(np.mean(means)) if means else float("nan")
 
 
 def conclusion(replay: Replay, label: str) -> str:
@@ -167,10 +169,12 @@ def conclusion(replay: Replay, label: str) -> str:
     labels = [e.label for e in replay.entries]
     i = labels.index(label)
     means = replay.resampled.means
+    if not np.isfinite(means[i]):
+        return f"{label}: no job came in any sequence, so nothing was measured."
     text = f"{label} has a mean bounded slowdown of {means[i]:.3f}"
     rules = [j for j, e in enumerate(replay.entries) if not e.learned]
     if not replay.sure or not rules:
-        return f"{text}; too few sequences, or no rules, for a verdict."
+        return f"{text}; too few sequences with jobs, or no rules, for a verdict."
     words = {
         "better": "it beats",
         "can't be told apart": "it ties with",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from schedrl.evaluation.comparison import number
+from schedrl.evaluation.comparison import MIN_SEQUENCES, few_line, number
 from schedrl.evaluation.comparison_report.curves import MANY_SEEDS
 from schedrl.evaluation.comparison_report.result import Result
 from schedrl.evaluation.comparison_report.rows import Row, chosen
@@ -20,14 +20,23 @@ DIFFERENT_MODES = 0.1
 def conclude(result: Result, rows: list[Row]) -> list[str]:
     """Return the conclusion, a paragraph for each text."""
     best = sorted(chosen(rows, kind="algorithm", mode="greedy"), key=lambda row: row["mean"])
-    parts = [_setting(result, rows), _best(best, rows)]
-    parts += [_against(row["policy"], rows) for row in best]
+    with_jobs, count = result.evaluation.with_jobs, len(result.evaluation.runs[0].outcome.end_time)
+    parts = [_setting(result, rows)]
+    if with_jobs < MIN_SEQUENCES:
+        line = few_line(with_jobs, count)
+        parts += [f"{line[0].upper()}{line[1:]}.", _unranked(best, rows) if with_jobs else ""]
+    else:
+        parts.append(_best(best, rows))
+    if with_jobs:
+        parts += [_against(row["policy"], rows) for row in best]
     return [part for part in (*parts, *caveats(result, rows)) if part]
 
 
 def caveats(result: Result, rows: list[Row]) -> list[str]:
     """Return what can't be claimed, and why, one sentence or two each."""
-    found = [_failed(result), _idle_limits(rows), _lower_bounds(rows), _modes(rows), _few_seeds(rows)]
+    sure = result.evaluation.with_jobs >= MIN_SEQUENCES
+    found = [_failed(result), _idle_limits(rows), _lower_bounds(rows, sure), _modes(rows) if sure else ""]
+    found.append(_few_seeds(rows))
     commits = sorted({run.commit for run in result.trained})
     if len(commits) > 1:
         plus = " (+ = with changes that aren't committed)" if any(c.endswith("+") for c in commits) else ""
@@ -65,6 +74,17 @@ def _best(best: list[Row], rows: list[Row]) -> str:
         listed = ", ".join(f"{row['policy']} {number(row['mean'])}" for row in heuristics)
         text += f" Heuristics: {listed}."
     return text
+
+
+def _unranked(best: list[Row], rows: list[Row]) -> str:
+    """Name the means and nobody first, where there is too little evidence for more."""
+    found = sorted([*best, *chosen(rows, kind="heuristic")], key=lambda row: row["policy"])
+    listed = ", ".join(f"{row['policy']} {number(row['mean'])}" for row in found)
+    return (
+        f"Mean slowdowns on them, in the order of the names: {listed}; too few sequences to tell them apart."
+        if found
+        else ""
+    )
 
 
 def _mean(row: Row) -> str:
@@ -168,12 +188,14 @@ def _or(limits: set[str]) -> str:
     return " or ".join(sorted(limits))
 
 
-def _lower_bounds(rows: list[Row]) -> str:
+def _lower_bounds(rows: list[Row], sure: bool) -> str:
     found = [
         row
         for row in chosen(rows, kind="algorithm") + chosen(rows, kind="heuristic")
         if row["finished"] < row["arrived"]
     ]
+    if not found and not sure:  # of too few jobs nothing is called exact
+        return ""
     if not found:
         return "No job was left unfinished or dropped by anyone, so all means are exact."
     listed = ", ".join(
@@ -190,6 +212,8 @@ def _modes(rows: list[Row]) -> str:
     sampled = {row["policy"]: row for row in chosen(rows, kind="algorithm", mode="sampled")}
     for name in greedy.keys() & sampled.keys():
         pair = [number(mode[name]["mean"]) for mode in (greedy, sampled)]
+        if not all(math.isfinite(mode[name]["mean"]) for mode in (greedy, sampled)):
+            continue
         if abs(math.log(sampled[name]["mean"] / greedy[name]["mean"])) > DIFFERENT_MODES:
             found.append(f"{name} {pair[0]} greedy, {pair[1]} sampled")
     if not found:

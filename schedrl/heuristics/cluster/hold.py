@@ -89,9 +89,13 @@ def tune_hold(
     for count, numbers in enumerate(tried):
         if progress:
             progress(count, len(tried))
-        value = float(np.mean([score(run(w, numbers)) for w in workloads]))
+        scores = [score(run(w, numbers)) for w in workloads]
+        known = [value for value in scores if np.isfinite(value)]  # an empty workload has none
+        value = float(np.mean(known)) if known else np.inf
         if value < lowest - 1e-12:
             best, lowest = numbers, value
+    if not np.isfinite(lowest):
+        raise UserError("tuning hold: no job of the validation workloads can run here; give others")
     return best
 
 
@@ -113,4 +117,4 @@ def mean_bounded_slowdown(schedule: Schedule) -> float:
     arrival, duration = schedule.came, np.asarray(schedule.workload.duration)
     came = (schedule.status != REJECTED) & (arrival <= schedule.end_time)
     served = np.where(np.isnan(schedule.finish), schedule.end_time, schedule.finish) - arrival
-    return float(np.maximum(1, served / np.maximum(duration, TAU))[came].mean())
+    return float(np.maximum(1, served / np.maximum(duration, TAU))[came].mean()) if came.any() else np.nan

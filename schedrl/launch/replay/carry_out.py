@@ -133,8 +133,9 @@ def _play_all(
             entries.append(found)
             add(label, schedule)
             mean = found.measures["bounded_slowdown"]["mean_with_bounds"]
-            say(f"{number}/{len(request.rules)} {label}: mean bounded slowdown {mean:.4g}, {seconds:.2f} s")
-            if mean < best and plots.fits_gantt(schedule):
+            shown = "of no job" if mean is None else f"{mean:.4g}"
+            say(f"{number}/{len(request.rules)} {label}: mean bounded slowdown {shown}, {seconds:.2f} s")
+            if mean is not None and mean < best and plots.fits_gantt(schedule):
                 best, small = mean, schedule
     return entries, small
 
