@@ -2,7 +2,8 @@
 
 Each algorithm trains with its default settings into a folder, as `launcher.py` does: metrics, TensorBoard,
 histories, checkpoints. The slope is that of least squares through decisions and resident memory once the
-first part of the time is over: compiling, tracing, and DDPG's replay until it is full are no growth.
+first part of the time is over: compiling, tracing, some hundred updates in which the allocator finds its
+size, and DDPG's replay until it is full are no growth.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class GrowthBenchmark(Settings):
     algorithms: tuple[str, ...] = ("a2c", "ddpg")
     """Algorithms that are measured, one after another."""
     seconds: float = 600.0
-    """That each trains."""
+    """Processor seconds that each trains."""
     warm_up: float = 0.25
     """Share of them that is not looked at."""
 
@@ -85,9 +86,9 @@ def measured(algorithm: str, seconds: float) -> np.ndarray:
     found = []
     with tempfile.TemporaryDirectory() as folder:
         run = Run(Budget(settings.total_steps), 0, folder)
-        started = time.monotonic()
+        started = time.process_time()
         for record in registry.get("algorithm", algorithm)(env, settings, run):
-            passed = time.monotonic() - started
+            passed = time.process_time() - started
             found.append((passed, record["decisions"], resident()))
             if passed >= seconds:
                 run.request_stop()

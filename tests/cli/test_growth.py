@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import growth
 from schedrl.launch import yardsticks
+from schedrl.learning.logger import Logger
 
 
 def test_the_benchmark_measures_and_judges(capsys, monkeypatch):
@@ -24,12 +25,32 @@ def test_the_benchmark_measures_and_judges(capsys, monkeypatch):
 
 
 @pytest.mark.slow
-def test_memory_is_flat_against_what_tf_summary_kept():
+def test_logging_keeps_little_of_what_tf_summary_kept(tmp_path):
     """13 values a record at 400 bytes each were some 5 kB a record."""
-    found = growth.measured("a2c", 25.0)
-    late = found[len(found) // 3 :]
-    kept = np.polyfit(np.arange(len(late)), late[:, 2], 1)[0]
-    assert kept < 0.0025, f"{1e6 * kept:.0f} bytes a record"
+    import tensorflow as tf
+
+    logger, theirs = Logger(tmp_path / "own"), tf.summary.create_file_writer(str(tmp_path / "theirs"))
+    (tmp_path / "own").mkdir()
+    record = {"decisions": 1.0} | {f"name_{i}": float(i) for i in range(13)}
+
+    def own(step):
+        logger.log(record | {"decisions": float(step)}, {})
+
+    def summary(step):
+        with theirs.as_default(step=step):
+            for name, value in record.items():
+                tf.summary.scalar(name, value)
+
+    def grown(write):
+        for step in range(1000):
+            write(step)
+        before = growth.resident()
+        for step in range(1000, 6000):
+            write(step)
+        return growth.resident() - before
+
+    kept, before = grown(own), grown(summary)
+    assert kept < before / 5, f"{kept:.1f} MB against {before:.1f}"
 
 
 def test_the_tuner_ends_with_who_asked(monkeypatch):
