@@ -69,6 +69,8 @@ def announce(
     found: list[str] = list(states.values())
     counts = {"finished": "finished already", "begun": "to be continued", "new": "to train"}
     parts = [f"{found.count(key)} {words}" for key, words in counts.items() if key in found]
+    for text in reuse.told_of(own.folder for own in runs if states[_folder(own)] != "new"):
+        say(text)
     say(f"budget {plan.budget:,} decisions per run; seeds {seeds}; {len(runs)} runs: {', '.join(parts)}")
 
 

@@ -45,6 +45,17 @@ def states(runs: Iterable[Plan], retrain: bool = False) -> dict[Path, State]:
     return found
 
 
+def told_of(folders: Iterable[Path | None]) -> list[str]:
+    """Say of runs that are used again where the code is, or may be, another than that of this comparison."""
+    from schedrl.learning.run_description import read_description, told_of_code
+
+    found: dict[str, list[str]] = {}
+    for folder in filter(None, folders):
+        for text in told_of_code(read_description(folder)):
+            found.setdefault(text, []).append(str(folder))
+    return [f"{', '.join(named)}: {text}" for text, named in found.items()]
+
+
 def _state(run: Plan, folder: Path) -> State:
     from schedrl.learning.checkpoint import load_arrays
     from schedrl.learning.run_folder import newest_checkpoint
