@@ -96,7 +96,7 @@ def _metrics(path: Path, state: Mapping[str, Any], decisions: int) -> bytes:
     if not decisions:
         return b""
     content = _read(path)
-    if "metrics/bytes" not in state:  # a checkpoint of an earlier version
+    if not {"metrics/bytes", "metrics/digest"} <= state.keys():  # a checkpoint of an earlier version
         return _plausible(content, decisions)
     kept = content[: state["metrics/bytes"]]
     if len(kept) < state["metrics/bytes"]:
