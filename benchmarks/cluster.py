@@ -24,6 +24,9 @@ from schedrl.workload.machines import Machines
 MACHINE = (8.0, 32.0, 2.0)
 RESOURCES = (Resource("cpu", "cores"), Resource("memory", "GB"), Resource("gpu", "GPUs"))
 MOST_GROWTH, MOST_GIGABYTES = 13.0, 1.0
+FEW_MACHINES, GANG, MOST_FOR_GANGS = 40, 20, 3.0
+"""A cluster that is full from the first jobs on; instances of a gang; the bound on the time of gangs under
+conservative over that of as many instances that are jobs of their own."""
 BOUNDS = {"first_fit": 30.0, "best_fit": 60.0}
 CASES = [
     (load, window, order, placement)
@@ -46,7 +49,11 @@ class ClusterBenchmark(Settings):
     rounds: int = 3
     """Times that compiled and plain runs are compared; the median of the ratios counts."""
     slow: bool = True
-    """Also measure backfilling and orders that change with time, with 2 % and 3 % of the jobs."""
+    """Also measure backfilling and orders that change with time, with 2 % and 3 % of the jobs, and
+    `conservative` on 40 machines with 1 % and 10 % of them and with gangs."""
+
+    only_conservative: bool = False
+    """Measure the tables of `conservative` alone."""
 
     def __post_init__(self) -> None:
         """Refuse values out of range."""
@@ -90,9 +97,12 @@ def seconds(workload: Workload, machines: Machines, rule: str, times: int = 2, *
 def run(settings: ClusterBenchmark) -> int:
     """Measure and print the tables; 1 if a bound is missed."""
     simulate(jobs(0.97, 100, 5), cluster(5))  # compiles, or loads what is compiled
+    if settings.only_conservative:
+        return int(_conservative(settings) + _gangs() > 0)
     missed = _growth(settings) + _against_reference(settings)
     if settings.slow:
         _slow(settings)
+        missed += _conservative(settings) + _gangs()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     limit = "met" if peak <= MOST_GIGABYTES else "MISSED"
     print(f"Peak memory of this process: {peak:.2f} GB ({limit}: {MOST_GIGABYTES:g} GB).")
@@ -193,3 +203,72 @@ def _slow(settings: ClusterBenchmark) -> None:
         ("load", "window", "rule", "few", "many", "each later job"),
         rows,
     )
+
+
+def _conservative(settings: ClusterBenchmark) -> int:
+    """Measure conservative beside EASY; return how many rows with a window are beyond the bound on growth."""
+    rows, machines = [], cluster(FEW_MACHINES)
+    counts = [settings.num_jobs // part for part in (100, 10)]
+    for load, window, rule in (
+        *((load, 64, rule) for load in (1.0, 1.1) for rule in ("fifo+first_fit", "sjf+best_fit")),
+        (1.0, None, "fifo+first_fit"),
+    ):
+        pair = [jobs(load, count, FEW_MACHINES) for count in counts]
+        for discipline in ("easy", "conservative"):
+            name = f"{rule}+{discipline}"
+            few, many = (seconds(work, machines, name, window=window) for work in pair)
+            # Without a window the queue that is planned gets ten times as long too.
+            bound = "" if window is None else "met" if many <= MOST_GROWTH * few else "MISSED"
+            each = f"{1e6 * many / counts[1]:,.0f} us"
+            rows.append(
+                (
+                    f"{load:g}",
+                    str(window or "all"),
+                    name,
+                    f"{few:.2f} s",
+                    f"{many:.2f} s",
+                    each,
+                    f"{many / few:.1f}x",
+                    bound,
+                )
+            )
+    print_table(
+        f"{FEW_MACHINES} machines, {counts[0]:,} and {counts[1]:,} jobs",
+        ("load", "window", "rule", "tenth", "all", "each job", "growth", f"bound ({MOST_GROWTH:g}x)"),
+        rows,
+    )
+    return sum(row[-1] == "MISSED" for row in rows)
+
+
+def gangs(count: int, apart: bool = False) -> Workload:
+    """Draw jobs that come at once, every second one a gang; `apart`: each instance is a job of its own."""
+    rng = np.random.default_rng(0)
+    instances = np.where(np.arange(count) % 2 == 0, GANG, 1)
+    cpu, length = rng.integers(1, 5, (count, 1)).astype(float), rng.integers(1, 100, count).astype(float)
+    if apart:
+        cpu, length = np.repeat(cpu, instances, axis=0), np.repeat(length, instances)
+        instances = np.ones(len(length), int)
+    return Workload(np.zeros(len(length)), length, cpu, RESOURCES[:1], "s", instances=instances)
+
+
+def _gangs() -> int:
+    """Measure gangs under conservative and EASY; return how many rows are beyond the bound."""
+    machines, rows = cluster(FEW_MACHINES), []
+    for count in (50, 100, 200, 400):
+        conservative, easy = (
+            seconds(gangs(count), machines, f"fifo+{discipline}", times=3)
+            for discipline in ("conservative", "easy")
+        )
+        apart = seconds(gangs(count, apart=True), machines, "fifo+conservative", times=3)
+        rows.append(
+            (
+                str(count), f"{1e3 * conservative:.1f} ms", f"{1e3 * easy:.1f} ms", f"{1e3 * apart:.1f} ms",
+                f"{conservative / apart:.2f}", "met" if conservative <= MOST_FOR_GANGS * apart else "MISSED",
+            )
+        )  # fmt: skip
+    print_table(
+        f"{FEW_MACHINES} machines, jobs at time 0, every second one a gang of {GANG}",
+        ("jobs", "conservative", "easy", "instances as jobs", "ratio", f"bound ({MOST_FOR_GANGS:g})"),
+        rows,
+    )
+    return sum(row[-1] == "MISSED" for row in rows)

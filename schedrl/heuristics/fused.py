@@ -11,6 +11,7 @@ from numba import prange
 from schedrl.sim.deeprm import kernel
 from schedrl.sim.deeprm.state import DECISIONS, ENDED, RUNNING, SINCE_ARRIVAL, TIME
 from schedrl.sim.jit import Batch, borrowed, leaf, njit
+from schedrl.sim.lasting import wait_for
 
 from .rules import View, built_in
 
@@ -104,5 +105,5 @@ def play_rule(
     masks = np.zeros((n, 2 * spec.num_slots + 1), bool)
     loop = fuse(rule)[0]
     numbers = np.arange(n) if numbers is None else np.ascontiguousarray(numbers, np.int64)
-    arguments = (parameters, np.uint64(seed), numbers, masks)
-    loop(*clusters.state.arrays, *arguments, threads=clusters.settings.threads)
+    arguments = (*clusters.state.arrays, parameters, np.uint64(seed), numbers, masks)
+    wait_for(loop, *arguments, threads=clusters.settings.threads)

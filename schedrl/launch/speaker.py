@@ -19,6 +19,17 @@ class Speaker:
         print(f"[{time.monotonic() - self._started:6.1f} s] {text}", flush=True)
 
     @contextlib.contextmanager
+    def if_it_lasts(self, text: str, after: float) -> Iterator[None]:
+        """Print a line if what is inside takes more than so many seconds."""
+        timer = threading.Timer(after, self, (text,))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    @contextlib.contextmanager
     def while_doing(self, text: str, reminder: str, every: float = REMIND_EVERY) -> Iterator[None]:
         """Print a line, and then the reminder every so many seconds until what is inside is done."""
         done = threading.Event()

@@ -127,13 +127,13 @@ class Batch:
     """
 
     def __init__(self, loop: Callable, *, cache: bool = True) -> None:
-        self.serial = njit(cache=cache)(loop)
+        self.serial = njit(cache=cache, nogil=True)(loop)
         # Numba's cache knows a function by its name alone, not by its options.
         twin = FunctionType(
             loop.__code__, loop.__globals__, loop.__name__ + "_parallel", loop.__defaults__, loop.__closure__
         )
         twin.__qualname__ = loop.__qualname__ + "_parallel"
-        self.parallel = njit(parallel=True, cache=cache)(twin)
+        self.parallel = njit(parallel=True, cache=cache, nogil=True)(twin)
 
     def __call__(self, *args: object, threads: int = 1) -> object:
         """Run over `threads` threads; 1 needs no thread pool at all."""

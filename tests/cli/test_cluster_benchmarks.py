@@ -14,9 +14,10 @@ def test_cluster_prints_growth_ratios_and_memory(capsys):
     tiny = ["--num_jobs", "2000", "--num_machines", "10", "--reference_jobs", "100", "--rounds", "1"]
     assert main(["cluster", *tiny]) in (0, 1)
     shown = capsys.readouterr().out
-    assert len(re.findall(r"s +\d+\.\d+x +(?:met|MISSED)", shown)) == 16
+    assert len(re.findall(r"s +\d+\.\d+x +(?:met|MISSED)", shown)) == 24  # conservative's too
     assert len(re.findall(RATIO + r" +(?:met|MISSED)", shown)) == 8
-    assert shown.count(" us") == 12
+    assert shown.count(" us") == 22
+    assert len(re.findall(r"(?:ms +){3}\d+\.\d\d +(?:met|MISSED)", re.sub(r"[\d.]+ ms", "ms", shown))) == 4
     assert re.search(r"Peak memory of this process: \d+\.\d\d GB \((met|MISSED)", shown)
 
 

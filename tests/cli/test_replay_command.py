@@ -14,6 +14,7 @@ from fences import ROOT
 import compare_algorithms
 import job_distribution
 from schedrl.evaluation.cluster import plots, report
+from schedrl.launch.replay import carry_out
 from schedrl.launch.replay.request import is_replay, read_request
 from schedrl.launch.replay.settings import DOZEN
 from schedrl.launch.speaker import Speaker
@@ -177,17 +178,35 @@ def test_bad_input_ends_with_2_and_leaves_nothing(here, capsys, words, part):
 def test_hold_is_tuned_on_the_first_third_and_all_are_measured_on_the_rest(here, quick, capsys):
     flags = "generate --distribution bursty --load 0.9 --num_jobs 900 --out jobs.csv"
     assert job_distribution.main(flags.split()) == 0
-    assert replay("--policies", "conservative") == 0
-    assert (
-        "1/1 fifo+first_fit+conservative: plans all waiting jobs at every event; slow"
-        in capsys.readouterr().out
-    )
     assert replay("--policies", "sjf+best_fit+easy,hold", "--tune_hold") == 0
     out = capsys.readouterr().out
     assert "all policies are compared on the 600 jobs after them" in out
     assert "note: sjf+best_fit+hold: tuned on the first 300 jobs (long_from " in out
     assert [row["nb_jobs"] for row in rows(here)] == ["600", "600"]
     assert [row["policy"] for row in rows(here)] == ["sjf+best_fit+easy", "sjf+best_fit+hold"]
+
+
+def test_a_policy_that_plays_for_long_says_so(here, quick, capsys, monkeypatch):
+    said = "1/1 fifo+first_fit+skip: still playing"
+    assert replay("--policies", "fifo") == 0
+    assert said not in capsys.readouterr().out
+    player = carry_out._player
+
+    def slow(*given):
+        def play(name):
+            until = time.monotonic() + 60
+            while said not in "".join(heard) and time.monotonic() < until:
+                time.sleep(0.02)
+                heard.append(capsys.readouterr().out)
+            return player(*given)(name)
+
+        return play
+
+    heard = []
+    monkeypatch.setattr(carry_out, "_player", slow)
+    monkeypatch.setattr(carry_out, "LASTS", 0.1)
+    assert replay("--policies", "fifo") == 0
+    assert said in "".join(heard)
 
 
 def until_said(capsys, words, *what):

@@ -25,8 +25,8 @@ from schedrl.sim.cluster.schedule import Schedule
 
 MOST_LINES = 1_000_000
 """Lines of the per-job table that are written unasked."""
-MANY_JOBS = 500
-"""From so many on it is said before that `conservative` is slow: nothing is said while it plays."""
+LASTS = 5.0
+"""Seconds of play after which a line says that a policy is still playing."""
 
 
 def holds_no_report(folder: Path) -> bool:
@@ -124,9 +124,9 @@ def _play_all(
         play = _player(request, data, numbers, models)
         for number, name in enumerate(request.rules, 1):
             label = holding.label(name, numbers.get(name)) if _holds(request, name) else name
-            if "conservative" in name.split("+") and len(data.workload) > MANY_JOBS:
-                say(f"{number}/{len(request.rules)} {label}: plans all waiting jobs at every event; slow")
-            schedule, seconds, more = play(name)
+            turn = f"{number}/{len(request.rules)} {label}"
+            with say.if_it_lasts(f"{turn}: still playing {len(data.workload):,} jobs; Ctrl-C ends it", LASTS):
+                schedule, seconds, more = play(name)
             more |= {"tau": settings.tau, "wait_limit": settings.wait_limit}
             more["until"] = float(entries[0].heat.edges[-1]) if entries else None
             found = entry(label, schedule, seconds, learned=name in request.models, **more)
@@ -134,7 +134,7 @@ def _play_all(
             add(label, schedule)
             mean = found.measures["bounded_slowdown"]["mean_with_bounds"]
             shown = "of no job" if mean is None else f"{mean:.4g}"
-            say(f"{number}/{len(request.rules)} {label}: mean bounded slowdown {shown}, {seconds:.2f} s")
+            say(f"{turn}: mean bounded slowdown {shown}, {seconds:.2f} s")
             if mean is not None and mean < best and plots.fits_gantt(schedule):
                 best, small = mean, schedule
     return entries, small

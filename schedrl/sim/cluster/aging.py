@@ -29,6 +29,7 @@ from .state import (
     SHARES,
     SPOT,
     STATUS,
+    STOP,
     TRIED,
     USER,
     WAITING_JOBS,
@@ -138,7 +139,7 @@ def one_pass(c):
     stamp, waits, discipline = c.n[DECISIONS] + 2, 0, c.n[DISCIPLINE]
     sort_changed(c)
     gather(c)
-    while True:
+    while c.n[STOP] == 0:
         job = next_job(c, stamp, discipline <= SKIP or (discipline != CONSERVATIVE and c.n[NUM_RESERVED] > 0))
         if job < 0:
             break

@@ -43,7 +43,8 @@ from .state import (
     USER,
 )  # fmt: skip
 
-_allowed, _devices_beside, _permits = plan.allowed, plan.devices_beside, waiting.permits
+_allowed, _devices_beside, _begins, _ends = plan.allowed, plan.devices_beside, plan.begins, plan.ends
+_permits = waiting.permits
 NO, HELD, STARTED = range(3)
 """What became of an attempt to start a job."""
 _device_fits, _device_room, _pick, _change_devices = devices.fits, devices.room, devices.pick, devices.change
@@ -233,11 +234,13 @@ def try_start(c, job, known_unfit):
             m = best(c, job, known_unfit)
         if m < 0:  # one by one, reservations do not let all of them in
             for placed in range(first, i):
+                _ends(c, placed)
                 take_back(c, job, placed)
                 c.instances[placed, MACHINE], c.instances[placed, CHOSEN] = -1, 0
             c.n[LAST] = last
             c.times[job, START] = np.nan
             return NO
         put(c, job, i, m, _devices_beside(c, job, m))
+        _begins(c, job, i)
     begin(c, job)
     return STARTED

@@ -12,7 +12,7 @@ from schedrl.sim.jit import leaf
 
 from . import plan, tree
 from .kernel import HELD, NO, STARTED, sort_changed, try_start
-from .rule import CONSERVATIVE, EASY, HOLD, SKIP
+from .rule import EASY, HOLD, SKIP
 from .schedule import WAITING
 from .state import (
     AHEAD,
@@ -33,6 +33,7 @@ from .state import (
     SET,
     STATUS,
     STEP,
+    STOP,
     VISIBLE,
     WAITING_JOBS,
     WINDOW,
@@ -132,7 +133,7 @@ def forget_ahead(c):
 
 @leaf
 def plan_before(c, place):
-    """Reserve for the jobs before `place`, which can't start: all, or the first of the queue."""
+    """Reserve for the first job of the queue if it stands before `place`: it can't start."""
     n = c.n
     while n[PLANNED] < place:
         waiting = _following(c.low, n[PLANNED])
@@ -140,8 +141,8 @@ def plan_before(c, place):
             n[PLANNED] = place
             break
         _reserve(c, c.jobs[waiting, JOB_AT])
-        more = n[DISCIPLINE] == CONSERVATIVE or n[NUM_RESERVED] == 0  # none: it can't run as things stand
-        n[PLANNED] = waiting + 1 if more else NONE
+        # None is made where the job can't run as things stand.
+        n[PLANNED] = waiting + 1 if n[NUM_RESERVED] == 0 else NONE
 
 
 @leaf
@@ -168,9 +169,9 @@ def one_pass(c):
     sort_changed(c)
     sort_fresh(c)
     forget_ahead(c)
-    c.n[PLANNED] = 0 if c.n[DISCIPLINE] == EASY or c.n[DISCIPLINE] == CONSERVATIVE else NONE
+    c.n[PLANNED] = 0 if c.n[DISCIPLINE] == EASY else NONE
     seen, place = 0, -1
-    while True:
+    while c.n[STOP] == 0:
         new = c.jobs[seen, FRESH] if seen < c.n[NUM_FRESH] else NONE
         place = min(new, next_old(c, place))
         if place > c.n[EDGE] or place >= NONE:

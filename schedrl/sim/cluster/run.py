@@ -6,10 +6,11 @@ import numpy as np
 
 from schedrl.sim.handle import hold
 from schedrl.sim.jit import leaf, njit
+from schedrl.sim.lasting import wait_for
 from schedrl.workload.machines import Machines
 from schedrl.workload.types import Workload
 
-from . import aging, orders, plan, queue, waiting
+from . import aging, conservative, orders, plan, queue, waiting
 from .kernel import mark_changed, release
 from .problem import AFTER_FAILED, Problem, prepare
 from .rule import DEFAULT, Rule, parse
@@ -36,17 +37,21 @@ from .state import (
     NUM_RESERVED,
     OFFLINE,
     OWNER,
+    R_LIST,
     R_MACHINE,
     READY,
     REJECT,
+    REPLAN,
     REQUEUE,
     RESTARTS,
     RUNNING_JOBS,
     START,
     STATIC,
     STATUS,
+    STOP,
     UNTIL,
     UP,
+    VIEWED,
     WAITING_JOBS,
     Cluster,
     new_cluster,
@@ -56,7 +61,8 @@ _order_score = orders.score
 _enqueue_static, _enqueue_aging = queue.enqueue, aging.enqueue
 _let_go, _must_wait, _next_ready = waiting.let_go, waiting.must_wait, waiting.next_ready
 _ready, _turn_away = waiting.ready, waiting.turn_away
-_static_pass, _aging_pass, _clear_plan = queue.one_pass, aging.one_pass, plan.clear
+_static_pass, _aging_pass, _conservative_pass = queue.one_pass, aging.one_pass, conservative.one_pass
+_clear_plan, _keeps_plan, _ends, _give_back = plan.clear, plan.keeps, plan.ends, conservative.give_back
 
 
 @leaf
@@ -68,12 +74,22 @@ def _enqueue(c, job):
 
 
 @leaf
+def _take_off(c, job):
+    """Take a running job off its machines; what it does not need of its estimate is given back."""
+    for i in range(c.jobs[job, FIRST], c.jobs[job, END]):
+        if _keeps_plan(c) and c.event_at[2 * i + 1] > c.x[CLOCK]:
+            _give_back(c, c.instances[i, MACHINE], c.x[CLOCK], c.event_at[2 * i + 1])
+        _ends(c, i)
+    release(c, job)
+
+
+@leaf
 def _finish_jobs(c):
     n = c.n
     while n[RUNNING_JOBS] > 0 and c.times[c.jobs[0, HEAP], FINISH] <= c.x[CLOCK]:
         job = c.jobs[0, HEAP]
         c.jobs[job, STATUS] = FINISHED
-        release(c, job)
+        _take_off(c, job)
         _let_go(c, job)
 
 
@@ -81,7 +97,7 @@ def _finish_jobs(c):
 def _go_down(c, m):
     while c.machines[m, HEAD] >= 0:
         job = c.instances[c.machines[m, HEAD], OWNER]
-        release(c, job)
+        _take_off(c, job)
         c.times[job, LOST] += c.x[CLOCK] - c.times[job, START]
         c.times[job, FINISH] = np.nan
         c.jobs[job, STATUS] = FAILED
@@ -104,10 +120,14 @@ def _switch_machines(c):
         if up == c.machines[m, UP]:
             continue
         c.machines[m, UP] = up
+        c.machines[m, VIEWED] = 0
         if up > 0:
             mark_changed(c, m)
+            if _keeps_plan(c):
+                _give_back(c, m, c.x[CLOCK], np.inf)
         else:
             _go_down(c, m)
+            n[REPLAN] = 1
         for r in range(c.free.shape[0]):
             c.free[r, m] += OFFLINE if up > 0 else -OFFLINE
             c.used[-1, r] -= c.capacity[r, m] if up > 0 else -c.capacity[r, m]
@@ -148,18 +168,22 @@ def _end_pass(c):
     for k in range(n[NUM_CHANGED]):
         c.machines[c.machines[k, CHANGED], IS_CHANGED] = False
     n[NUM_CHANGED] = 0
+    if _keeps_plan(c):
+        return
     # What reservations kept off a machine may start there when they are gone or have moved.
     for k in range(n[NUM_RESERVED]):
-        mark_changed(c, c.reserved[k, R_MACHINE])
+        mark_changed(c, c.reserved[c.reserved[k, R_LIST], R_MACHINE])
     _clear_plan(c)
 
 
-@njit
+@njit(nogil=True)
 def play(cluster):
-    """Go from event to event until nothing is left to happen, or to the cut."""
+    """Go from event to event until nothing is left to happen, to the cut, or until it is asked to stop."""
     c = hold(cluster)
     n = c.n
-    while n[ARRIVED] < c.times.shape[0] or n[RUNNING_JOBS] + n[WAITING_JOBS] + n[LATER_JOBS] > 0:
+    while n[STOP] == 0 and (
+        n[ARRIVED] < c.times.shape[0] or n[RUNNING_JOBS] + n[WAITING_JOBS] + n[LATER_JOBS] > 0
+    ):
         time = _next_time(c)
         if not time <= c.x[UNTIL] or time == np.inf:
             c.x[CLOCK] = c.x[UNTIL] if time < np.inf else c.x[CLOCK]
@@ -168,7 +192,9 @@ def play(cluster):
         _finish_jobs(c)
         _switch_machines(c)
         _take_arrivals(c)
-        if n[STATIC] > 0:
+        if _keeps_plan(c):
+            _conservative_pass(c)
+        elif n[STATIC] > 0:
             _static_pass(c)
         else:
             _aging_pass(c)
@@ -213,7 +239,7 @@ def simulate(workload: Workload, machines: Machines, rule: str | Rule = DEFAULT,
     """
     problem = prepare(workload, machines, rule, **options)
     cluster = new_cluster(problem, *places_of(problem))
-    play(cluster)
+    wait_for(play, cluster, stop=cluster.n[STOP : STOP + 1])
     status = cluster.jobs[:, STATUS].astype(np.int8)
     status[status <= RUNNING] = UNFINISHED
     return Schedule(
