@@ -97,10 +97,19 @@ class ClusterPolicy:
 
 
 def leaves_of(obs: Mapping[str, Any]) -> tuple[bool, dict[str, np.ndarray]]:
-    """Return whether it is a single observation, and what a rule reads of it as a batch."""
+    """Return whether it is a single observation, and what a rule reads of it as a batch.
+
+    Without the leaves of constraints, as older environments gave it, jobs enter when they arrive and may
+    run everywhere.
+    """
     names = ("action_mask", "free", "capacity", "share", "jobs", "scalars", "entered", "allowed")
+    jobs = np.asarray(obs["jobs"])
+    places = (*jobs.shape[:-1], np.shape(obs["free"])[-2])
+    whole = {"entered": jobs[..., ARRIVAL], "allowed": np.ones(places), **obs}
     single = np.ndim(obs["scalars"]) == 1
-    return single, {name: np.asarray(obs[name])[None] if single else np.asarray(obs[name]) for name in names}
+    return single, {
+        name: np.asarray(whole[name])[None] if single else np.asarray(whole[name]) for name in names
+    }
 
 
 def permitted(mask: np.ndarray, allowed: np.ndarray) -> np.ndarray:
