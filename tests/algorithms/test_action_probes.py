@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from small_runs import small_settings
+from small_runs import require_learning, small_settings
 
 from schedrl import registry
 from schedrl.envs.action_probes import ACTION_PROBES
@@ -11,15 +11,16 @@ from schedrl.learning.run_folder import Run
 from schedrl.settings import UserError
 
 OWN: dict[str, dict] = {
-    "ppo": {},
+    "ppo": {"learning_rate": 3e-3},  # with 1e-2, 3 of 32 runs narrowed to a wrong number; with 3e-3, none
     "a2c": {"total_steps": 120_000, "learning_rate": 5e-3, "critic_learning_rate": 1e-2},
     "a3c": {"total_steps": 120_000, "learning_rate": 5e-3, "critic_learning_rate": 1e-2},
     "pg": {"total_steps": 300_000, "entropy_coef": 0.1},
 }
 COMMON = {"entropy_coef": 0.0, "total_steps": 60_000}
-CASES = [("ppo", probe, 0) for probe in ACTION_PROBES] + [("a2c", "mixed_choice", 0)]
-CASES += [("a3c", "mixed_choice", 0), pytest.param("pg", "mixed_choice", 0, marks=pytest.mark.slow)]
-CASES += [pytest.param("ppo", "mixed_choice", seed, marks=pytest.mark.slow) for seed in (1, 2)]
+CASES = [("ppo", probe, 1) for probe in ACTION_PROBES] + [("a2c", "mixed_choice", 1)]
+CASES += [("a3c", "mixed_choice", 1), pytest.param("pg", "mixed_choice", 1, marks=pytest.mark.slow)]
+CASES += [pytest.param("ppo", "mixed_choice", 4, marks=pytest.mark.slow)]
+"""The algorithm, the probe, and how many of a seed more must learn it."""
 
 
 def trained(algorithm: str, probe: str, seed: int, **changes) -> Run:
@@ -37,8 +38,12 @@ def states_of(probe: str) -> np.ndarray:
     return np.unique(ACTION_PROBES[probe](1).start(100), axis=0)
 
 
-@pytest.mark.parametrize(("algorithm", "probe", "seed"), CASES)
-def test_greedy_play_earns_nearly_all(algorithm, probe, seed):
+@pytest.mark.parametrize(("algorithm", "probe", "needed"), CASES)
+def test_greedy_play_earns_nearly_all(algorithm, probe, needed):
+    require_learning(lambda seed: earns_nearly_all(algorithm, probe, seed), range(needed + 1), needed)
+
+
+def earns_nearly_all(algorithm: str, probe: str, seed: int) -> None:
     run = trained(algorithm, probe, seed)
     x = states_of(probe)
     env = ACTION_PROBES[probe](len(x))

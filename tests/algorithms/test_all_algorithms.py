@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from small_runs import start, trained
+from small_runs import require_learning, start, trained
 
 from schedrl import registry
 from schedrl.envs.probes import PROBES
@@ -19,12 +19,15 @@ def states_of(env) -> np.ndarray:
     return np.unique(np.concatenate([env.start(100), *extra]), axis=0)
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("probe", PROBES)
-def test_learns_the_probe(algorithm, probe, seed):
+def test_learns_the_probe(algorithm, probe):
     critic = registry.get("algorithm_settings", algorithm).critic
     if not critic and probe in NEED_A_CRITIC:
         pytest.skip("it learns no values")
+    require_learning(lambda seed: learned(algorithm, probe, seed, critic), seeds=range(3), needed=2)
+
+
+def learned(algorithm: str, probe: str, seed: int, critic: bool) -> None:
     run, _ = trained(algorithm, probe, seed)
     env = PROBES[probe](1)
     x = states_of(env)

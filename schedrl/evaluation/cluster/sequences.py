@@ -169,8 +169,11 @@ def conclusion(replay: Replay, label: str) -> str:
     labels = [e.label for e in replay.entries]
     i = labels.index(label)
     means = replay.resampled.means
+    refused = [e.measures["rejected"] for e in replay.entries]
+    more = refused[i] - min(refused)
+    away = f"it turned away {more:,} jobs, which its mean lacks" if more else ""
     if not np.isfinite(means[i]):
-        return f"{label}: no job came in any sequence, so nothing was measured."
+        return f"{label}: no job came in any sequence, so nothing was measured{away and '; '}{away}."
     text = f"{label} has a mean bounded slowdown of {means[i]:.3f}"
     rules = [j for j, e in enumerate(replay.entries) if not e.learned]
     if not replay.sure or not rules:
@@ -189,10 +192,7 @@ def conclusion(replay: Replay, label: str) -> str:
     parts = [f"{words[verdict]} {', '.join(names)}" for verdict, names in found.items() if names]
     undone = replay.entries[i].measures["unfinished"] + replay.entries[i].measures["failed"]
     left = f"; it left {undone:,} jobs undone, so its mean is a lower bound" if undone else ""
-    refused = [e.measures["rejected"] for e in replay.entries]
-    more = refused[i] - min(refused)
-    left += f"; it turned away {more:,} jobs, which its mean lacks" if more else ""
-    return f"{text}: {'; '.join(parts)}{left}."
+    return f"{text}: {'; '.join(parts)}{left}{away and '; '}{away}."
 
 
 def _play(policy: Any, settings: Any, count: int, seed: int, family: str, mode: str) -> list[Schedule]:

@@ -42,8 +42,6 @@ class Layout:
     """Names in the file's order."""
     text: frozenset[str] = frozenset()
     """Those that are text; the others are numbers."""
-    optional: frozenset[str] = frozenset()
-    """Numbers that no rule needs: what is none there is unknown, and the row stays."""
     unread: frozenset[str] = frozenset()
     """Those that nothing is read from, so that anything may stand there; they aren't in the table."""
     separator: str | None = ","
@@ -58,9 +56,10 @@ class Layout:
     """Lines before the first row (a header)."""
     numbered: bool = False
     """Give a text column whose every field is a plain whole number as such (int64): quicker by far."""
-
     ours: bool = False
     """Whether a line end in a field is meant, whatever it looks like: the file says how many rows it has."""
+    optional: frozenset[str] = frozenset()
+    """Numbers that no rule needs: what is none there is unknown, and the row stays."""
 
     @property
     def quoted(self) -> bool:

@@ -238,3 +238,11 @@ def test_a_table_without_commas_is_answered_with_what_parts_it(tmp_path, sign):
     path.write_text("id,arrival,duration,cpu\na,0,1,1\n".replace(",", sign))
     with pytest.raises(UserError, match="columns parted by"):
         read_trace(path, map="arrival=arrival,duration=duration,cpu=cpu")
+
+
+def test_text_in_a_column_that_nothing_reads_costs_no_row_and_no_word(read_text):
+    rows = "\n".join(f"{i},{i},1,1,anything {i}" for i in range(9))
+    jobs, rejected = read_text("job_id,submit,run,cpu,note\n" + rows + "\n", strict=True)
+    assert len(jobs) == 9
+    assert not len(rejected)
+    assert not rejected.adjusted
