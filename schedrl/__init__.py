@@ -4,4 +4,4 @@ It never imports the root's front doors or an algorithm's folder. Importing it i
 TensorFlow until a module that needs them is imported.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
