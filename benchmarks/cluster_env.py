@@ -67,7 +67,7 @@ def plain(settings: SimpleClusterSettings):  # noqa: ANN201 - a Side
     state = {"number": 0}
 
     def begin() -> None:
-        _, columns, demands, instances, _ = source.at(np.array([state["number"] % 200]))
+        _, columns, demands, instances, *_ = source.at(np.array([state["number"] % 200]))
         state["number"] += 1
         cluster.reset(columns[0], demands[0], instances[0])
 

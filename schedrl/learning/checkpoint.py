@@ -39,7 +39,7 @@ POLICY_SHAPE = {
         "normalised": [str],
         "representation": str,
     },
-    "decisions": int,
+    "decisions?": int,
     "play?": str,
     "run_id?": str,
 }

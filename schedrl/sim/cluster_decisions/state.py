@@ -92,6 +92,10 @@ class Shape(NamedTuple):
     """Most pairs of a job and one that waits for it, of any sequence."""
 
 
+FIXED = ("permitted",)
+"""What is one for all clusters and never changes."""
+
+
 class State:
     """The arrays of N clusters."""
 
@@ -135,9 +139,7 @@ class State:
         }
         reals = ("x", "times", "more", "history", "pauses")
         made = {
-            name: np.zeros(
-                (1 if name == "permitted" else size, *dims), np.float64 if name in reals else np.int64
-            )
+            name: np.zeros((1 if name in FIXED else size, *dims), np.float64 if name in reals else np.int64)
             for name, dims in shapes.items()
         }
         made["capacity"][:] = capacity
@@ -153,10 +155,11 @@ class State:
         return tuple(self.arrays)
 
     def copy(self) -> dict[str, np.ndarray]:
-        """Return copies of all that changes."""
-        return {name: array.copy() for name, array in self.arrays._asdict().items()}
+        """Return copies of all that changes, `[N, ...]` each."""
+        return {name: array.copy() for name, array in self.arrays._asdict().items() if name not in FIXED}
 
     def restore(self, saved: dict[str, np.ndarray]) -> None:
         """Go back to a copy."""
         for name, array in self.arrays._asdict().items():
-            array[...] = saved[name]
+            if name not in FIXED:
+                array[...] = saved[name]

@@ -79,6 +79,8 @@ def read_trace(
     source = Source(path, encoding)
     if not source.head.strip():
         raise UserError(f"{path} is empty: no jobs; check that it was fetched whole")
+    if format is not None:
+        format = one_of("trace format", format, FORMATS)
     if is_own(source.head) and (format or "csv") != "csv":
         raise UserError(
             f"{path} begins with the mark of this library's own CSV, not {format}; leave out format"

@@ -136,8 +136,10 @@ def names_in(texts: np.ndarray) -> np.ndarray:
 def _predecessors(columns: Columns, rejected: Rejected) -> Predecessors | None:
     """Find the jobs that each job waits for among those that are left."""
     waits_for, think = columns.waits_for, columns.think
-    if waits_for is None:
+    if waits_for is None and not columns.dropped:
         return None
+    if waits_for is None:
+        waits_for = np.full(len(columns.id), np.nan)
     if waits_for.dtype == object:
         counts = np.fromiter(map(len, waits_for.tolist()), np.int64, len(waits_for))
         job = np.repeat(np.arange(len(counts)), counts)
