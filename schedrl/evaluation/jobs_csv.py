@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from schedrl.evaluation.metrics import arrived, slowdowns
+from schedrl.settings import safe_cell
 from schedrl.sim.deeprm.outcome import JobStatus, Outcome
 
 COLUMNS = (
@@ -46,7 +47,7 @@ def write_jobs(
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for label, outcome in pairs:
-            for row in job_rows(outcome, label, floor):
+            for row in job_rows(outcome, safe_cell(label), floor):
                 writer.writerow(row)
                 count += 1
     return count

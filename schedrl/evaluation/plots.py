@@ -16,6 +16,7 @@ import numpy as np
 
 from schedrl.evaluation import metrics
 from schedrl.evaluation.comparison import PRODUCTION_P99, Evaluation
+from schedrl.settings import line_of, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -111,7 +112,7 @@ def draw_utilisation(
             interpolation="nearest",
             extent=(0, length, len(runs) - 0.5, -0.5),
         )
-        axis.set_yticks(range(len(runs)), [run.label for run in runs])
+        axis.set_yticks(range(len(runs)), [line_of(run.label) for run in runs])
         axis.set_title(names[resource] if names else f"resource {resource}")
         axis.set_xlabel("time [steps]")
         for row in range(1, len(runs)):
@@ -202,6 +203,6 @@ def _save(figure: Figure, path: str | Path | None) -> Figure:
     from matplotlib import pyplot
 
     if path is not None:
-        figure.savefig(path, dpi=DPI)
+        save_picture(figure, path, dpi=DPI)
     pyplot.close(figure)  # the figure itself stays usable; pyplot forgets it
     return figure

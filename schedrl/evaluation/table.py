@@ -10,22 +10,27 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
+from schedrl.settings import Commanding, line_of, safe_cell
+
 
 def print_table(
     title: str, header: Sequence[str], rows: Sequence[Sequence[str]], file: TextIO | None = None
 ) -> None:
     """Print rows of text under a title; the first column to the left, the others to the right."""
     file = file or sys.stdout
+    title, header = line_of(title), [line_of(name) for name in header]
+    rows = [[line_of(cell) for cell in row] for row in rows]
     if file.isatty():
         from rich.console import Console
         from rich.table import Table
+        from rich.text import Text
 
-        table = Table(title=title, title_justify="left", title_style="bold")
+        table = Table(title=Text(title), title_justify="left", title_style="bold")
         for i, name in enumerate(header):
-            table.add_column(name, justify="right" if i else "left", no_wrap=True)
+            table.add_column(Text(name), justify="right" if i else "left", no_wrap=True)
         for row in rows:
-            table.add_row(*row)
-        console = Console(file=file)
+            table.add_row(*map(Text, row))
+        console = Console(file=Commanding(file))
         if console.measure(table).minimum <= console.width:
             console.print(table)
             return
@@ -50,11 +55,11 @@ def plain_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def write_csv(path: str | Path, rows: Sequence[dict]) -> None:
-    """Write dictionaries with equal keys as CSV (empty cell = none, or no finite number)."""
+    """Write dictionaries with equal keys as CSV (empty cell = none, or no finite number); no cell is a formula."""
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
         writer.writeheader()
-        writer.writerows({name: _finite(value) for name, value in row.items()} for row in rows)
+        writer.writerows({name: safe_cell(_finite(value)) for name, value in row.items()} for row in rows)
 
 
 def write_json(path: str | Path, content: object) -> None:

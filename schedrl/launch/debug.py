@@ -20,6 +20,7 @@ from schedrl.launch.progress import Progress
 from schedrl.learning.budget import Budget
 from schedrl.learning.rollout import MASK, NumericsError, require_finite
 from schedrl.learning.run_folder import Run
+from schedrl.settings import error_line
 
 
 def run(plan: Plan) -> int:
@@ -32,7 +33,7 @@ def run(plan: Plan) -> int:
         with undone_if_refused(plan.folder):
             _train(plan, open_run(plan, budget, progress.say))
     except NumericsError as error:
-        print(f"error: not a number: {error}", file=sys.stderr)
+        print(f"error: not a number: {error_line(error)}", file=sys.stderr)
         return 1
     progress.say(f"done; now train in earnest: python launcher.py --algo {plan.launch.algo}")
     return 0

@@ -26,7 +26,7 @@ from schedrl.learning.action_spec import ActionSpec
 from schedrl.learning.budget import Budget
 from schedrl.learning.rollout import NumericsError
 from schedrl.learning.run_folder import Run, clear, newest_checkpoint
-from schedrl.settings import UserError
+from schedrl.settings import UserError, error_line
 
 AFTERWARDS = ("no_eval", "render", "num_eval_episodes")
 """Settings of the launcher that say what happens when the training is over."""
@@ -59,7 +59,7 @@ def run(plan: Plan) -> int:
             if told is None:
                 raise
             progress.close()
-            print(f"error: {told}", file=sys.stderr)
+            print(f"error: {error_line(told)}", file=sys.stderr)
             return 1
         finally:
             progress.close()

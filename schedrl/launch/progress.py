@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 from schedrl.learning.budget import Budget
+from schedrl.settings import Commanding
 
 Record = Mapping[str, float]
 RECENT_EPISODES = 500
@@ -114,7 +115,7 @@ class LiveProgress(Progress):
         from rich.console import Console
         from rich.live import Live
 
-        self._console = Console()
+        self._console = Console(file=Commanding(sys.stdout))
         self._live: Any = Live(console=self._console, auto_refresh=False, transient=False)
         self._shown = False
 

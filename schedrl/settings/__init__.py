@@ -8,7 +8,8 @@ once:
 * ``values``: text and TOML values to the annotated type and back;
 * ``names``: other spellings of a name (other libraries, the original DeepRM), nearest names;
 * ``command_line``: parser, presets, ``--config file.toml``;
-* ``guard``: exit codes, and folders checked before anything is written.
+* ``guard``: exit codes, and folders checked before anything is written; ``files``: what can be read;
+* ``printable``: what reaches a terminal, and cells of tables; ``pictures``: labels.
 """
 
 from schedrl.settings.base import Settings, UserError, one_of
@@ -28,10 +29,13 @@ from schedrl.settings.command_line import (
 from schedrl.settings.files import check_plain_file
 from schedrl.settings.guard import check_folder_writable, main_guard
 from schedrl.settings.names import ALIASES, LEGACY, nearest
+from schedrl.settings.pictures import save_picture
+from schedrl.settings.printable import Commanding, error_line, line_of, printable, safe_cell
 
 __all__ = [
     "ALIASES",
     "LEGACY",
+    "Commanding",
     "Guest",
     "Parser",
     "Resolved",
@@ -41,13 +45,18 @@ __all__ = [
     "add_own_arguments",
     "check_folder_writable",
     "check_plain_file",
+    "error_line",
+    "line_of",
     "main_guard",
     "nearest",
     "one_of",
     "peek",
     "preset_values",
     "presets_of",
+    "printable",
     "resolve",
+    "safe_cell",
+    "save_picture",
     "section",
     "whole_number",
 ]

@@ -14,6 +14,7 @@ from pathlib import Path
 from schedrl.settings.base import UserError
 from schedrl.settings.claims import FolderLost
 from schedrl.settings.output import Lasting, lasting
+from schedrl.settings.printable import error_line, printable_streams
 from schedrl.settings.values import shown
 
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -59,14 +60,14 @@ def main_guard(main: Callable[..., int | None]) -> Callable[..., int]:
     removed while it was in use -> 1; likewise a standard output that a command which only prints can't write
     to, unless its reader has seen enough (``| head``). Anything else is our bug: a traceback and 1. Command
     lines do linear algebra in one thread, unless the environment says otherwise: on matrices as small as ours
-    a second one costs more than it gives.
+    a second one costs more than it gives. What is printed goes through the door of ``printable``.
     """
 
     @functools.wraps(main)
     def guarded(argv: Iterable[str] | None = None) -> int:
         for variable in THREADS:  # read when NumPy is imported, which is later
             os.environ.setdefault(variable, "1")
-        with lasting() as output:
+        with printable_streams(), lasting() as output:
             try:
                 code = _carried_out(main, None if argv is None else list(argv))
             except SystemExit as end:  # of --help
@@ -91,14 +92,15 @@ def _carried_out(main: Callable[..., int | None], argv: list[str] | None) -> int
     try:
         return main(argv) or 0
     except UserError as error:
-        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"error: {error_line(error)}", file=sys.stderr)
         return BAD_INPUT
     except FolderLost as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {error_line(error)}", file=sys.stderr)
         return FAILURE
     except MemoryError as error:
         text = str(error) or "the machine has not as much"
-        print(f"error: not enough memory: {text}; give less data, or smaller sizes", file=sys.stderr)
+        told = error_line(f"not enough memory: {text}; give less data, or smaller sizes")
+        print(f"error: {told}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from schedrl.evaluation.cluster.metrics import bounded_slowdowns, reason_of
+from schedrl.settings import printable, safe_cell
 from schedrl.sim.cluster.schedule import REJECTED, STATUS, Schedule
 
 COLUMNS = (
@@ -26,10 +27,12 @@ class JobsFile:
     Args:
         path: of the CSV.
         tau: of the bounded slowdown, in the workloads' unit of time.
+        safe: keep spreadsheets from taking ids, users and names of machines for formulas.
     """
 
-    def __init__(self, path: str | Path, tau: float) -> None:
+    def __init__(self, path: str | Path, tau: float, safe: bool = True) -> None:
         self._tau, self._path = tau, Path(path)
+        self._text = safe_cell if safe else printable
         self._part = self._path.with_name(f".{self._path.name}.part")
         self._file = open(self._part, "w", newline="", encoding="utf-8")  # noqa: SIM115 (closed by __exit__)
         self._writer = csv.writer(self._file, lineterminator="\n")
@@ -51,12 +54,12 @@ class JobsFile:
         jobs, placed = schedule.workload, schedule.placed
         names = list(map(str, schedule.machines.name))
         where = [
-            ";".join(names[m] for m in placed.machine[first:last].tolist() if m >= 0)
+            self._text(";".join(names[m] for m in placed.machine[first:last].tolist() if m >= 0))
             for first, last in zip(placed.offset[:-1].tolist(), placed.offset[1:].tolist(), strict=True)
         ]
         columns = [
-            jobs.id.tolist(),
-            np.asarray(jobs.user).tolist(),
+            list(map(self._text, jobs.id.tolist())),
+            list(map(self._text, np.asarray(jobs.user).tolist())),
             _texts(jobs.priority),
             _texts(jobs.arrival),
             _texts(schedule.start),
@@ -71,7 +74,7 @@ class JobsFile:
             where,
             _texts(schedule.came),
         ]
-        self._writer.writerows((policy, sequence, *row) for row in zip(*columns, strict=True))
+        self._writer.writerows((self._text(policy), sequence, *row) for row in zip(*columns, strict=True))
 
 
 def _reasons(schedule: Schedule) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 from schedrl.evaluation.cluster import timeline
 from schedrl.evaluation.cluster.replay import CURVE, Entry
 from schedrl.evaluation.plots import COLOURS, DASHES, DPI, plain_ticks
-from schedrl.settings import UserError
+from schedrl.settings import UserError, line_of, save_picture
 from schedrl.sim.cluster.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def draw_gantt(figure: Figure, schedule: Schedule) -> str:
         axis.add_patch(_bar(left, machine - 0.46 + 0.92 * lane, length, 0.92 * height, colour))
     axis.set_xlim(0, max((last - first) / size, 1e-9))
     axis.set_ylim(len(schedule.machines) - 0.5, -0.5)
-    axis.set_yticks(range(len(schedule.machines)), list(map(str, schedule.machines.name)), fontsize=8)
+    axis.set_yticks(range(len(schedule.machines)), list(map(line_of, schedule.machines.name)), fontsize=8)
     axis.set_xlabel(f"time [{name}]")
     axis.set_title(schedule.rule, fontsize=10)
     for edge in range(1, len(schedule.machines)):
@@ -215,7 +215,7 @@ def save(path: Path, width: float, height: float, draw: Any) -> Path:
     figure = Figure(figsize=(width, height), layout="constrained")
     caption = draw(figure)
     figure.suptitle(caption, fontsize=9, color="#444444")
-    figure.savefig(path, dpi=DPI)
+    save_picture(figure, path, dpi=DPI)
     return path
 
 

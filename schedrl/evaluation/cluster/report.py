@@ -15,6 +15,7 @@ from schedrl.evaluation.comparison_report.contents import WIDTH, Block, Heading,
 from schedrl.evaluation.comparison_report.html import write_html
 from schedrl.evaluation.comparison_report.tables import Table
 from schedrl.evaluation.statistics import Interval
+from schedrl.settings import save_picture
 from schedrl.sim.cluster.schedule import Schedule
 
 HTML, CSV, JSON = "replay_report.html", "replay_report.csv", "replay_report.json"
@@ -281,7 +282,7 @@ def _boxed(draw: Any, height: float) -> Any:
 
         own = Figure(figsize=(WIDTH, height), layout="constrained")
         caption, stream = draw(own), io.BytesIO()
-        own.savefig(stream, format="png", dpi=220)
+        save_picture(own, stream, format="png", dpi=220)
         stream.seek(0)
         axis = figure.add_axes((box[0], box[1], box[2] - box[0], box[3] - box[1]))
         axis.set_axis_off()

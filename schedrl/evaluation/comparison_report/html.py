@@ -11,6 +11,7 @@ from string import Template
 
 from schedrl.evaluation.comparison_report.contents import WIDTH, Block, Heading, Picture, Text
 from schedrl.evaluation.comparison_report.tables import Table
+from schedrl.settings import printable, save_picture
 
 DPI = 130
 PAGE = Template("""<!DOCTYPE html>
@@ -48,7 +49,8 @@ $body
 def write_html(path: str | Path, title: str, blocks: Iterable[Block]) -> None:
     """Write the report."""
     body = "\n".join(map(_block, blocks))
-    Path(path).write_text(PAGE.substitute(title=escape(title), body=body), encoding="utf-8")
+    page = PAGE.substitute(title=escape(title), body=body)
+    Path(path).write_text(printable(page), encoding="utf-8")
 
 
 def _block(block: Block) -> str:
@@ -65,7 +67,7 @@ def _picture(picture: Picture) -> str:
     figure = Figure(figsize=(WIDTH, picture.height))
     caption = picture.draw(figure, (0.0, 0.0, 1.0, 1.0))
     stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=DPI)
+    save_picture(figure, stream, format="png", dpi=DPI)
     data = base64.b64encode(stream.getvalue()).decode("ascii")
     title, width = escape(picture.title), round(WIDTH * 110)
     return (

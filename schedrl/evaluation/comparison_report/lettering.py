@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from schedrl.settings import printable
+
 MEASURED_AT = 200  # dots per inch
 
 
@@ -21,4 +23,5 @@ def text_width(text: str, size: float, weight: str = "normal") -> float:
     from matplotlib.font_manager import FontProperties
 
     font = FontProperties(size=size, weight=weight)
+    text = printable(text)
     return _measure().get_text_width_height_descent(text, font, False)[0] / MEASURED_AT if text else 0.0

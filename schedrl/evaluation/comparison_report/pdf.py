@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from schedrl.evaluation.comparison_report.contents import WIDTH, Block, Heading, Picture, Text
 from schedrl.evaluation.comparison_report.lettering import text_width
 from schedrl.evaluation.comparison_report.tables import Table
+from schedrl.settings import printable, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,9 +30,9 @@ def write_pdf(path: str | Path, title: str, blocks: Iterable[Block]) -> int:
 
     figures = lay_out(title, blocks)
     # TrueType fonts: the text can be searched and copied.
-    with rc_context({"pdf.fonttype": 42}), PdfPages(path, metadata={"Title": title}) as pdf:
+    with rc_context({"pdf.fonttype": 42}), PdfPages(path, metadata={"Title": printable(title)}) as pdf:
         for figure in figures:
-            pdf.savefig(figure)
+            save_picture(figure, pdf, format="pdf")
     return len(figures)
 
 

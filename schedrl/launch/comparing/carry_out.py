@@ -19,7 +19,7 @@ from schedrl.launch.interrupts import Interrupts
 from schedrl.launch.plan import Plan
 from schedrl.launch.speaker import Speaker
 from schedrl.launch.workload import described
-from schedrl.settings import UserError
+from schedrl.settings import UserError, error_line
 from schedrl.settings.claims import claim
 
 FAILED = 1
@@ -50,7 +50,8 @@ def run(plan: ComparisonPlan) -> int:
         result = measure(plan, done, states, tuple(failures.values()), facts, say)
         write(result, plan.folder, say)
     for failure in failures.values():
-        print(f"error: {failure.algorithm} seed {failure.seed} failed: {failure.error}", file=sys.stderr)
+        told = error_line(f"{failure.algorithm} seed {failure.seed} failed: {failure.error}")
+        print(f"error: {told}", file=sys.stderr)
     return FAILED if failures else 0
 
 

@@ -28,7 +28,7 @@ from schedrl.learning.budget import Budget
 from schedrl.learning.numpy_policy import load_policy
 from schedrl.learning.run_folder import newest_checkpoint
 from schedrl.learning.shards import number_of
-from schedrl.settings import UserError
+from schedrl.settings import UserError, error_line
 from schedrl.settings.guard import BAD_INPUT
 
 LOOK = 0.1  # seconds
@@ -54,7 +54,8 @@ def run(plan: Plan) -> int:
             progress.say(f"{end.reason}; {how_to_go_on(plan, cluster)}")
             return interrupts.exit_code or PREEMPTED
         if end is not ALL_DONE:
-            print(f"error: {end.reason}; {how_to_go_on(plan, cluster)}", file=sys.stderr)
+            told = error_line(f"{end.reason}; {how_to_go_on(plan, cluster)}")
+            print(f"error: {told}", file=sys.stderr)
             return BAD_INPUT if end.kind == UNFIT else 1
         if 0 in cluster.own:
             generations.forget(folder_of(plan))

@@ -173,5 +173,6 @@ def _jobs_file(request: Request, data: Data, say: Speaker) -> Iterator[Callable[
         path.unlink(missing_ok=True)  # of a run before
         yield lambda name, schedule: None
         return
-    with JobsFile(path, in_unit(request.settings.tau, data.workload.time_unit)) as file:
+    tau = in_unit(request.settings.tau, data.workload.time_unit)
+    with JobsFile(path, tau, request.settings.safe_csv) as file:
         yield file.add

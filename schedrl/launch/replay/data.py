@@ -10,7 +10,7 @@ import numpy as np
 
 from schedrl.launch.replay.load import at_load, load_lines
 from schedrl.launch.replay.settings import ReplaySettings
-from schedrl.settings import UserError
+from schedrl.settings import UserError, line_of
 from schedrl.sim.cluster.problem import REASONS, prepare
 from schedrl.workload.cluster_file import read_cluster
 from schedrl.workload.command.reading import read_given, rejected_lines
@@ -121,7 +121,7 @@ def unfit_lines(workload: Workload, reject: np.ndarray, machines: Machines) -> I
                 if amount
             )
             times = int(np.asarray(workload.instances)[job])
-            yield f"  job {workload.id[job]}: {times} x ({demand}): {REASONS[code]}"
+            yield f"  job {line_of(workload.id[job])}: {times} x ({demand}): {REASONS[code]}"
 
 
 def _totals(workload: Workload, machines: Machines) -> np.ndarray:

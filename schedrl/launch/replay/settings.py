@@ -52,6 +52,8 @@ class ReplaySettings(Settings):
     """Of the intervals, and of the estimates' noise."""
     jobs_csv: bool | None = None
     """Write a line for each job of each policy. None: unless that makes more than a million lines."""
+    safe_csv: bool = True
+    """In that table, put a ' before ids and names that a spreadsheet would take for formulas (=, +, -, @)."""
     output_dir: str = "results/replay"
     """Folder of the report."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from schedrl.settings import UserError
+from schedrl.settings import UserError, save_picture
 from schedrl.settings.claims import claim_file
 from schedrl.workload.types import Workload
 from schedrl.workload.units import SECONDS
@@ -36,7 +36,7 @@ def draw(workload: Workload, path: str, title: str) -> None:
     figure.suptitle(f"{Path(title).name}: {len(workload):,} jobs")
     try:
         with claim_file(path, "--plot"):
-            figure.savefig(path, dpi=110)
+            save_picture(figure, path, dpi=110)
     except (OSError, ValueError) as error:
         raise UserError(
             f"can't draw {path}: {error}; name a .png, .svg or .pdf that can be written"

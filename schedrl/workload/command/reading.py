@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from schedrl.settings import Parser, UserError, one_of
+from schedrl.settings import Parser, UserError, line_of, one_of
 from schedrl.workload.readers import FORMATS, Rejected, read_trace
 from schedrl.workload.types import Workload
 
@@ -62,7 +62,7 @@ def rejected_lines(rejected: Rejected, shown: int) -> list[str]:
     for row in rejected:
         seen[row.reason] = seen.get(row.reason, 0) + 1
         if seen[row.reason] <= shown:
-            about = ", ".join(filter(None, (row.id and f"job {row.id}", row.detail)))
+            about = ", ".join(filter(None, (row.id and f"job {line_of(row.id)}", line_of(row.detail))))
             lines.append(f"  line {row.line}: {row.reason}" + (f" ({about})" if about else ""))
     lines += [f"{count:,} rows: {what}" for what, count in rejected.adjusted.items()]
     return lines
