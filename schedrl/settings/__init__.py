@@ -30,7 +30,7 @@ from schedrl.settings.files import check_plain_file
 from schedrl.settings.guard import check_folder_writable, main_guard
 from schedrl.settings.names import ALIASES, LEGACY, nearest
 from schedrl.settings.pictures import save_picture
-from schedrl.settings.printable import Commanding, error_line, line_of, printable, safe_cell
+from schedrl.settings.printable import Commanding, counted, error_line, line_of, printable, safe_cell
 
 __all__ = [
     "ALIASES",
@@ -45,6 +45,7 @@ __all__ = [
     "add_own_arguments",
     "check_folder_writable",
     "check_plain_file",
+    "counted",
     "error_line",
     "line_of",
     "main_guard",

@@ -50,6 +50,11 @@ def error_line(error: object) -> str:
     return line_of(LONG.sub(lambda long: line_of(long[0], LONGEST_VALUE), text), LONGEST_LINE)
 
 
+def counted(count: int, noun: str) -> str:
+    """Return `1 job`, `2 jobs`, `1,234 jobs`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def safe_cell(value: Any) -> Any:
     """Return a cell that no spreadsheet runs: a ' stands before text that begins like a formula.
 

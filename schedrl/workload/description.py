@@ -22,7 +22,8 @@ def describe(workload: Workload, rejected: Rejected | None = None, capacity: Any
         capacity: of the cluster [R], where the workload doesn't know it.
 
     Returns:
-        jobs, rejected (by reason), adjusted, time_unit, span (first to last arrival), users,
+        jobs, rejected (by reason), lost_work (of them, by resource), rejected_of_unknown_work,
+        adjusted, time_unit, span (first to last arrival), users,
         with_estimate, gangs; `load`, `capacity` and `work_per_time` by resource; `statistics`: duration,
         estimate_over_duration, inter_arrival, instances and the demands, each with count, mean, cv
         (standard deviation over mean), min, p50, p90, p99, max.
@@ -44,6 +45,8 @@ def describe(workload: Workload, rejected: Rejected | None = None, capacity: Any
     return {
         "jobs": len(workload),
         "rejected": {} if rejected is None else rejected.counts,
+        "lost_work": {} if rejected is None else dict(rejected.lost),
+        "rejected_of_unknown_work": 0 if rejected is None else rejected.unmeasured,
         "adjusted": {} if rejected is None else dict(rejected.adjusted),
         "time_unit": workload.time_unit,
         "span": float(workload.arrival[-1] - workload.arrival[0]),

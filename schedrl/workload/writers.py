@@ -186,8 +186,9 @@ def _swf(workload: Workload) -> tuple[str, dict[str, np.ndarray]]:
     if workload.predecessors is not None:
         columns |= _preceding(workload, workload.predecessors)
     if len(names) > 1:
-        memory = workload.demand[:, 1] / workload.demand[:, 0] * KILOBYTES[workload.resources[1].unit]
-        if not np.array_equal(memory, first_stated(columns["requested_memory"], columns["used_memory"])):
+        memory = _memory(workload)
+        stated = first_stated(columns["requested_memory"], columns["used_memory"])
+        if not np.array_equal(memory, stated, equal_nan=True):
             columns["requested_memory"] = memory
     return header, {name: _whole(columns[name]) for name in FIELDS}
 
@@ -197,6 +198,12 @@ def _preceding(workload: Workload, waits_for: Predecessors) -> dict[str, np.ndar
     names = [float(names[0]) if names else np.nan for names in waits_for.names(workload.id)]
     think = np.where(waits_for.waiting, waits_for.think, np.nan)
     return {"preceding_job": np.array(names), "think_time": think}
+
+
+def _memory(workload: Workload) -> np.ndarray:
+    """Return KB per processor [J], unknown where a job asks for none."""
+    memory = workload.demand[:, 1] / workload.demand[:, 0] * KILOBYTES[workload.resources[1].unit]
+    return np.where(memory > 0, memory, np.nan)
 
 
 def _arrays(workload: Workload) -> dict[str, np.ndarray]:
@@ -221,13 +228,16 @@ def _no_room_for(workload: Workload) -> dict[str, bool]:
     status = workload.extra.get("status", np.zeros(0))
     links = [] if workload.predecessors is None else workload.predecessors.names(workload.id)
     odd_link = next((n for names in links for n in names if not re.fullmatch(r"\d{1,15}", n)), None)
+    used = workload.extra.get("used_memory", np.zeros(len(workload)))
     return {
         "jobs that wait for several others": any(len(names) > 1 for names in links),
         f"jobs that wait for one called {odd_link!r}": odd_link is not None,
         "machines that are allowed": workload.allowed is not None,
         f"the resources {', '.join(names)} (SWF has cpu, and memory)": not memory and names != ["cpu"],
         f"memory in {unit}": memory and unit not in KILOBYTES,
-        "jobs without memory beside others": memory and bool((workload.demand[:, -1] <= 0).any()),
+        "memory that no job asks for": memory and not (workload.demand[:, -1] > 0).any(),
+        "jobs that ask for no memory and used some": memory
+        and bool(((workload.demand[:, -1] <= 0) & (used > 0)).any()),
         f"time in {workload.time_unit}s (SWF has seconds)": workload.time_unit != "s",
         "parts of a processor": bool((procs != np.rint(procs)).any() or (procs <= 0).any()),
         "priorities": bool(held["priority"].any()),

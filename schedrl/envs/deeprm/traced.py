@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from schedrl.settings import UserError
+from schedrl.settings import UserError, counted
 from schedrl.sim.deeprm.sequences import Sequences
 from schedrl.workload.constraint_lines import pool_lines
 from schedrl.workload.slots import Grid, Rounding, SlotJobs, amounts_of, make_grid
@@ -131,8 +131,8 @@ def described(jobs: ClusterJobs) -> list[str]:
     lines = [f"{jobs.workload_settings.trace_file}: {count:,} jobs; " + units_line(grid, resources, unit)]
     lines.append(jobs.workload_settings.told().shown())
     rejected = jobs.workload_settings.rejected()
-    lines += [rejected.summary()] if len(rejected) else []
-    lines += [f"{count:,} rows: {what}" for what, count in rejected.adjusted.items()]
+    lines += [rejected.summary(), *rejected.work_lines()] if len(rejected) else []
+    lines += [f"{counted(count, 'row')}: {what}" for what, count in rejected.adjusted.items()]
     lines += pool_lines(*workloads.values())
     lines += sum((part.rounding for part in parts.values()), Rounding()).lines()
     for family, part in parts.items():

@@ -126,8 +126,12 @@ def _at_load(part: Workload, machines: Machines, load: float | None) -> Workload
     work = (np.asarray(part.instances) * part.duration)[able] @ problem.demand[able].astype(float)
     span = (part.arrival[-1] - part.arrival[0]) * len(part) / max(1, len(part) - 1)
     there = problem.total > 0
-    if span <= 0 or not work[there].any():
-        raise UserError("the jobs of the trace arrive all at once or can't run here; give load none")
+    if span <= 0:
+        raise UserError("the jobs of the trace arrive all at once, so they have no load; give load none")
+    if not able.any():
+        require_some([problem], "the trace")
+    if not work[there].any():
+        raise UserError("the jobs of the trace take no time, so they have no load; give load none")
     now = float((work[there] / problem.total[there]).max()) / span
     return from_zero_of(part, float(part.arrival[0]), now / load)
 

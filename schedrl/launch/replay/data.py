@@ -51,7 +51,7 @@ def load_data(settings: ReplaySettings, reading: argparse.Namespace) -> Data:
     if model is not None:
         workload = with_model(workload, model, settings.seed)
     lines = [f"{len(workload):,} jobs of {settings.trace}", *known.lines()]
-    lines += rejected_lines(rejected, SHOWN)
+    lines += rejected_lines(rejected, SHOWN, workload)
     if machines is None:
         machines = as_one_machine(workload)
     if settings.num_machines is not None:

@@ -132,10 +132,13 @@ def prepare(
     names = [r.name for r in machines.resources]
     names += [r.name for r in workload.resources if r.name not in names]
     capacity = micro("capacity", _columns(machines.capacity, machines.resources, names)).T.copy()
-    demand = micro("demand", _columns(workload.demand, workload.resources, names))
     g = names.index(device) if device in names else -1
     if g >= 0 and ((capacity[g] % ONE).any() or not capacity[g].any()):
         g = -1
+    asked = _columns(workload.demand, workload.resources, names)
+    if g >= 0:
+        asked[:, g] = whole_shares(asked[:, g])
+    demand = micro("demand", asked)
     devices = capacity[g] // ONE if g >= 0 else np.zeros(len(machines), np.int64)
     if devices.max() > MOST:
         raise UserError(f"a machine has {devices.max()} of {device}; at most {MOST} can be told apart")
@@ -187,6 +190,21 @@ def micro(name: str, amounts: np.ndarray) -> np.ndarray:
     if amounts.shape[0] and (amounts.max() if name == "demand" else most) * ONE > NO_LIMIT:
         raise UserError(f"{name} sums up to {most:g}; use a larger unit, exact sums end at 4e12")
     return np.rint(amounts * ONE).astype(np.int64)
+
+
+def whole_shares(amounts: np.ndarray) -> np.ndarray:
+    """Return amounts of devices [J] of which equal shares add up to a device, whatever they are rounded to.
+
+    A share of a device is rounded down to a whole micro-unit: what adds up to a device or less fits into one.
+    Where k equal shares exceed a device by less than 0.0005 (0.1667 six times), each is taken for 1/k; so
+    amounts in thousandths of a device, the finest that traces have, stay as they are.
+    """
+    shares = (amounts > 0) & (amounts < 1)
+    count = np.rint(1.0 / np.where(shares, amounts, 1.0))
+    over = count * amounts - 1.0
+    exact = np.where((over > 0) & (over < 0.0005) & (count < ONE), 1.0 / count, amounts)
+    noise = 1e-3  # micro-units: what floating point adds to a decimal number
+    return np.where(shares, np.maximum(np.floor(exact * ONE + noise), 1.0) / ONE, amounts)
 
 
 def _checked(hold: Hold) -> Hold:

@@ -43,10 +43,10 @@ def run(args: Any) -> int:
     """
     if Path(args.out).exists() and Path(args.out).samefile(args.file):
         raise UserError(f"{args.out} is the file that is read, which convert leaves as it is; name another")
-    workload, rejected = read_given(args)
-    workload, unfit = transformed(workload, args)
+    read, rejected = read_given(args)
+    workload, unfit = transformed(read, args)
     write_trace(workload, args.out)
-    for line in rejected_lines(rejected, 3) + rejected_lines(unfit, 3):
+    for line in rejected_lines(rejected, 3, read) + rejected_lines(unfit, 3, workload):
         print(line)
     print(f"wrote {len(workload):,} jobs to {args.out}")
     return 0

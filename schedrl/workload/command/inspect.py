@@ -53,7 +53,7 @@ def run(args: Any) -> int:
         )
         return 0
     print("\n".join(report(figures, notes)))
-    for line in rejected_lines(rejected, args.show_rejected):
+    for line in rejected_lines(rejected, args.show_rejected, workload):
         print(line)
     if rejected.counts:
         print("\n".join(f"  {name}: {REASONS[name]}" for name in rejected.counts if name in REASONS))

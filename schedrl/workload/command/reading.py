@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from schedrl.settings import Parser, UserError, line_of, one_of
+from schedrl.settings import Parser, UserError, counted, line_of, one_of
 from schedrl.workload.readers import FORMATS, Rejected, read_trace
 from schedrl.workload.types import Workload
 
@@ -55,14 +55,17 @@ def capacity_of(text: str, workload: Workload) -> np.ndarray:
     return capacity
 
 
-def rejected_lines(rejected: Rejected, shown: int) -> list[str]:
-    """Return the report on what was rejected and what was changed, with the first rows of each reason."""
-    lines = [rejected.summary()] if len(rejected) else []
+def rejected_lines(rejected: Rejected, shown: int, workload: Workload | None = None) -> list[str]:
+    """Return the report on what was rejected and what was changed, with the first rows of each reason.
+
+    With the jobs that were kept, it says which share of the work was lost.
+    """
+    lines = [rejected.summary(), *rejected.work_lines(workload)] if len(rejected) else []
     seen: dict[str, int] = {}
     for row in rejected:
         seen[row.reason] = seen.get(row.reason, 0) + 1
         if seen[row.reason] <= shown:
             about = ", ".join(filter(None, (row.id and f"job {line_of(row.id)}", line_of(row.detail))))
             lines.append(f"  line {row.line}: {row.reason}" + (f" ({about})" if about else ""))
-    lines += [f"{count:,} rows: {what}" for what, count in rejected.adjusted.items()]
+    lines += [f"{counted(count, 'row')}: {what}" for what, count in rejected.adjusted.items()]
     return lines

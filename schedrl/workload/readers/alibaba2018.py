@@ -5,8 +5,9 @@ core), plan_mem (per cent of the largest machine's memory). Plans are of one ins
 its id is `job_name/task_name`. There is no time of submission, so the start stands for the arrival.
 
 Missing: a time of 0 lies outside the 8 days. An end of 0 is `unfinished`, a start of 0 `pre_trace`, or
-`arrival_unknown` where the end is 0 too. plan_cpu or plan_mem empty or below 0, and plan_mem above 100 (101
-marks an invalid value): `demand_unknown`. Tasks of every status are kept, failed ones held machines too.
+`arrival_unknown` where the end is 0 too. plan_cpu
+empty, and plans that can't be (below 0, plan_mem above 100: 101 marks an invalid value): `demand_unknown`.
+plan_mem empty: no memory. Tasks of every status are kept, failed ones held machines too.
 
 `M5_3_4` is task 5 of its job and can't start before tasks 3 and 4 are finished: it waits for them, and has
 extra columns `number` ("5") and `depends_on` ("3 4"), both empty for independent tasks (`task_...`). What
@@ -84,6 +85,8 @@ def _columns(table: pd.DataFrame, rejected: Rejected) -> dict[str, np.ndarray]:
     table = set_aside(table, (no_start & no_end).to_numpy(), "arrival_unknown", rejected)
     table = set_aside(table, (table["start_time"] == 0).to_numpy(), "pre_trace", rejected)
     table = set_aside(table, (table["end_time"] == 0).to_numpy(), "unfinished", rejected)
+    invalid = (table["plan_cpu"] < 0) | (table["plan_mem"] < 0) | (table["plan_mem"] > 100)
+    table = set_aside(table, invalid.to_numpy(), "demand_unknown", rejected)
     cpu, memory = table["plan_cpu"], table["plan_mem"]
     start, end = table["start_time"].to_numpy(), table["end_time"].to_numpy()
     number, depends_on, said = _graph(table["task_name"])
@@ -95,9 +98,7 @@ def _columns(table: pd.DataFrame, rejected: Rejected) -> dict[str, np.ndarray]:
         "id": table["id"].to_numpy(),
         "arrival": start,
         "duration": duration,
-        "demand": np.column_stack(
-            [cpu.where(cpu >= 0) / 100, memory.where((memory >= 0) & (memory <= 100)) / 100]
-        ),
+        "demand": np.column_stack([cpu / 100, memory / 100]),
         "instances": table["instance_num"].to_numpy(),
         "recorded_start": start,
         "recorded_finish": end,

@@ -7,7 +7,8 @@ so the start of the task stands for its arrival. Times have an unknown constant 
 are.
 
 Missing: empty. A start that is empty or 0 is `arrival_unknown`, an end likewise `unfinished`. An empty
-plan_gpu asks for no GPU, which is counted; an empty plan_cpu or plan_mem is `demand_unknown`.
+plan_gpu asks for no GPU, an empty plan_mem for no memory, which is counted; an empty plan_cpu is
+`demand_unknown`.
 
 Format: https://github.com/alibaba/clusterdata/tree/master/cluster-trace-gpu-v2020. Cite Weng et al., "MLaaS
 in the Wild", NSDI 2022. Built from the published schema; tried on hand-made rows only.

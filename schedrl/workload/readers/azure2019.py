@@ -53,6 +53,7 @@ SAME = {"corecountbucket": "vmcorecountbucket", "memorybucket": "vmmemorybucket"
 """Other names of a column."""
 NUMBERS = (*FIELDS[3:8], LIFETIME)
 TEXTS = frozenset(FIELDS) - set(NUMBERS)
+READINGS = frozenset(FIELDS[5:8])
 NEEDED = ("vmid", "vmcreated", "vmdeleted", *FIELDS[9:])
 EXTRA = ("deploymentid", "vmcategory", *FIELDS[5:8])
 CATEGORIES = ("Delay-insensitive", "Interactive", "Unknown")
@@ -120,7 +121,7 @@ def _layout(source: Source) -> Layout:
     """
     header = [_field(name) for name in header_row(source)]
     if "vmid" not in header and "vmcreated" not in header:
-        return Layout(FIELDS, TEXTS, needed=4)
+        return Layout(FIELDS, TEXTS, needed=4, optional=READINGS)
     lacking = [name for name in NEEDED if name not in header]
     if lacking:
         raise UserError(
@@ -128,7 +129,7 @@ def _layout(source: Source) -> Layout:
             "(no jobs were read)"
         )
     unused = frozenset(header) - set(FIELDS) - {LIFETIME}
-    return Layout(header, TEXTS & set(header), unused, skip=1)
+    return Layout(header, TEXTS & set(header), unused, skip=1, optional=READINGS & set(header))
 
 
 def _columns(table: pd.DataFrame, largest: dict[str, float], rejected: Rejected) -> dict[str, np.ndarray]:

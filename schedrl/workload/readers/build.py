@@ -4,6 +4,8 @@ Nothing negative, infinite or unknown-as-a-number gets through. What can't be a 
 what has one meaning only is mended and counted.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +15,7 @@ import numpy as np
 
 from schedrl.settings import UserError
 from schedrl.workload.constraints import Allowed, Predecessors
-from schedrl.workload.readers.rejected import Rejected
+from schedrl.workload.readers.rejected import Rejected, work_unit
 from schedrl.workload.types import LATEST, Distinct, Resource, Workload
 
 
@@ -65,8 +67,21 @@ class Columns:
         """Reject the rows that are `wrong` [n], with the `values` [n] at fault as details."""
         if wrong.any():
             details = None if values is None else [_shown(value) for value in np.asarray(values)[wrong]]
-            rejected.add(reason, self.line[wrong], self.id[wrong], details)
+            rejected.add(reason, self.line[wrong], self.id[wrong], details, measured=True)
+            self.lose(wrong, rejected)
             self.keep(~wrong)
+
+    def lose(self, wrong: np.ndarray, rejected: Rejected) -> None:
+        """Count the work of the rows that are `wrong` [n], as far as they state it."""
+        duration = self.duration[wrong]
+        times = np.where((duration >= 0) & (duration <= LATEST), duration, np.nan)
+        if self.instances is not None:
+            times = times * np.where(self.instances[wrong] >= 1, self.instances[wrong], np.nan)
+        demand = self.demand[wrong]
+        work = times[:, None] * np.where((demand >= 0) & np.isfinite(demand), demand, np.nan)
+        rejected.unmeasured += int(np.isnan(work).all(1).sum())
+        for number, resource in enumerate(self.resources):
+            rejected.lose(resource.name, work_unit(resource.unit, self.time_unit), work[:, number])
 
 
 def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Workload:
@@ -80,38 +95,10 @@ def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Worklo
     Raises:
         UserError: no job is left, or rows contradict each other.
     """
-    rules: list[tuple[str, str, Callable[[np.ndarray], Any]]] = [
-        ("arrival", "arrival_unknown", np.isnan),
-        ("arrival", "not_finite", lambda c: np.abs(c) > LATEST),
-        ("duration", "runtime_unknown", np.isnan),
-        ("duration", "negative_runtime", lambda c: c < 0),
-        ("duration", "not_finite", lambda c: c > LATEST),
-        ("demand", "demand_unknown", lambda c: np.isnan(c).any(1)),
-        ("demand", "negative_demand", lambda c: (c < 0).any(1)),
-        ("demand", "not_finite", lambda c: np.isinf(c).any(1)),
-        ("demand", "no_demand", lambda c: ~(c > 0).any(1)),
-        ("instances", "bad_instances", lambda c: ~((c >= 1) & (c == np.rint(c)) & (c < 2**62))),
-        ("priority", "not_finite", lambda c: ~np.isfinite(c)),
-        ("id", "id_missing", _blank),
-    ]
-    for name, reason, rule in rules:
-        column = getattr(columns, name)
-        if column is not None:
-            shown = None if reason.endswith("_unknown") and column.ndim == 1 else column
-            columns.reject(rule(column), reason, rejected, shown)
-    for name in ("estimate", "deadline", "recorded_start", "recorded_finish"):
-        column = getattr(columns, name)
-        if column is not None:
-            odd = ~np.isnan(column) & ~((column >= 0) & (column <= LATEST))
-            rejected.adjust(f"{name} was no time, so it is unknown", columns.line[odd])
-            setattr(columns, name, np.where(odd, np.nan, column))
-    if columns.recorded_start is not None and columns.recorded_finish is not None:
-        odd = columns.recorded_finish < columns.recorded_start
-        rejected.adjust("recorded_finish was before recorded_start, so it is unknown", columns.line[odd])
-        columns.recorded_finish = np.where(odd, np.nan, columns.recorded_finish)
-    early = columns.arrival < 0
-    rejected.adjust("arrival was before the record began (negative), so it is 0", columns.line[early])
-    columns.arrival = np.where(early, 0.0, columns.arrival)
+    _reject(columns, rejected, ARRIVE_AND_RUN)
+    _take_none_where_unstated(columns, rejected)
+    _reject(columns, rejected, ASK)
+    _forget_what_no_rule_needs(columns, rejected)
     _drop_repeated(columns, rejected, lenient)
     if not len(columns.line):
         raise UserError(
@@ -125,6 +112,62 @@ def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Worklo
         if isinstance(column, np.ndarray) and column.base is None:
             column.flags.writeable = False  # so that they are taken over, not copied
     return Workload(**kept | {"id": Distinct(columns.id)})
+
+
+def _reject(columns: Columns, rejected: Rejected, rules: Sequence[Rule]) -> None:
+    """Reject the rows that break a rule."""
+    for name, reason, rule in rules:
+        column = getattr(columns, name)
+        if column is not None:
+            shown = None if reason.endswith("_unknown") and column.ndim == 1 else column
+            columns.reject(rule(column), reason, rejected, shown)
+
+
+def _take_none_where_unstated(columns: Columns, rejected: Rejected) -> None:
+    """Let a job that doesn't state a resource ask for none of it: one field of one row, and no more.
+
+    A resource that no row states is left out. Nothing runs without a processor, so a row without `cpu` where
+    others have it stays as it is, and is rejected; so does one that states nothing.
+    """
+    unknown = np.isnan(columns.demand)
+    if not unknown.any():
+        return
+    kept = ~unknown.all(0)
+    if kept.any() and not kept.all():
+        columns.demand, unknown = columns.demand[:, kept], unknown[:, kept]
+        columns.resources = [r for r, keep in zip(columns.resources, kept, strict=True) if keep]
+        if columns.capacity is not None:
+            columns.capacity = [c for c, keep in zip(columns.capacity, kept, strict=True) if keep]
+    stated = ~unknown.all(1)
+    demand = np.array(columns.demand)
+    for number, resource in enumerate(columns.resources):
+        none = unknown[:, number] & stated
+        if resource.name != "cpu":
+            what = f"{resource.name} was not stated, so the job asks for none of it"
+            rejected.adjust(what, columns.line[none])
+            demand[none, number] = 0.0
+    columns.demand = demand
+
+
+def _forget_what_no_rule_needs(columns: Columns, rejected: Rejected) -> None:
+    """Mend what a job can do without."""
+    if columns.priority is not None:
+        odd = np.isinf(columns.priority)
+        rejected.adjust("priority was infinite, so it is 0", columns.line[odd])
+        columns.priority = np.where(np.isfinite(columns.priority), columns.priority, 0.0)
+    for name in ("estimate", "deadline", "recorded_start", "recorded_finish"):
+        column = getattr(columns, name)
+        if column is not None:
+            odd = ~np.isnan(column) & ~((column >= 0) & (column <= LATEST))
+            rejected.adjust(f"{name} was no time, so it is unknown", columns.line[odd])
+            setattr(columns, name, np.where(odd, np.nan, column))
+    if columns.recorded_start is not None and columns.recorded_finish is not None:
+        odd = columns.recorded_finish < columns.recorded_start
+        rejected.adjust("recorded_finish was before recorded_start, so it is unknown", columns.line[odd])
+        columns.recorded_finish = np.where(odd, np.nan, columns.recorded_finish)
+    early = columns.arrival < 0
+    rejected.adjust("arrival was before the record began (negative), so it is 0", columns.line[early])
+    columns.arrival = np.where(early, 0.0, columns.arrival)
 
 
 def names_in(texts: np.ndarray) -> np.ndarray:
@@ -164,6 +207,24 @@ def _blank(ids: np.ndarray) -> np.ndarray:
     return ~np.fromiter(map(bool, map(str.strip, ids.tolist())), bool, len(ids))
 
 
+Rule = tuple[str, str, Callable[[np.ndarray], Any]]
+ARRIVE_AND_RUN: tuple[Rule, ...] = (
+    ("arrival", "arrival_unknown", np.isnan),
+    ("arrival", "not_finite", lambda c: np.abs(c) > LATEST),
+    ("duration", "runtime_unknown", np.isnan),
+    ("duration", "negative_runtime", lambda c: c < 0),
+    ("duration", "not_finite", lambda c: c > LATEST),
+)
+ASK: tuple[Rule, ...] = (
+    ("demand", "demand_unknown", lambda c: np.isnan(c).any(1)),
+    ("demand", "negative_demand", lambda c: (c < 0).any(1)),
+    ("demand", "not_finite", lambda c: np.isinf(c).any(1)),
+    ("demand", "no_demand", lambda c: ~(c > 0).any(1)),
+    ("instances", "bad_instances", lambda c: ~((c >= 1) & (c == np.rint(c)) & (c < 2**62))),
+    ("id", "id_missing", _blank),
+)
+
+
 def _drop_repeated(columns: Columns, rejected: Rejected, lenient: bool) -> None:
     """Drop repeats of an id; rows that contradict the first of it are an error, unless `lenient`."""
     if columns.id.dtype != object and (columns.id[1:] > columns.id[:-1]).all():
@@ -189,8 +250,11 @@ def _drop_repeated(columns: Columns, rejected: Rejected, lenient: bool) -> None:
     for reason, rows in wrong.items():
         if rows:
             at = np.array([row for row, _ in rows])
-            rejected.add(reason, columns.line[at], columns.id[at], [text for _, text in rows])
+            details = [text for _, text in rows]
+            rejected.add(reason, columns.line[at], columns.id[at], details, measured=True)
             repeated[at] = True
+            if reason == "conflict":  # the same job again is no loss
+                columns.lose(np.isin(np.arange(len(ids)), at), rejected)
     columns.keep(~repeated)
 
 

@@ -6,7 +6,7 @@ Files that `schedrl.workload.writers` wrote begin with a line of metadata and ar
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -114,7 +114,8 @@ def read(
     texts = frozenset([*_texts(mapped), *others.values()])
     only_id = "id" in mapped and texts == {mapped["id"].column}
     unread = frozenset(header) - {m.column for m in mapped.values()} - texts
-    layout = Layout(header, texts, unread, skip=1, numbered=only_id)
+    optional = frozenset(m.column for name, m in mapped.items() if name in spared(mapped))
+    layout = Layout(header, texts, unread, skip=1, numbered=only_id, optional=optional - texts)
     columns = joined(
         (_columns(table, mapped, others, rejected) for table in read_table(source, layout, rejected)),
         rejected,
@@ -134,6 +135,12 @@ def _left_out(header: list[str], mapped: Mapping[str, Mapped]) -> dict[str, str]
     read = {m.column for m in mapped.values()}
     named = {column: column.strip().lower().replace(" ", "_") for column in header if column not in read}
     return {name: column for column, name in named.items() if name in LEFT_OUT}
+
+
+def spared(mapped: Mapping[str, Mapped]) -> Collection[str]:
+    """Return the fields that no rule needs, so that what is no number there rejects no row."""
+    times = ("recorded_start", "recorded_finish") if "duration" in mapped else ()
+    return {"estimate", "priority", "deadline", *times}
 
 
 def _texts(mapped: Mapping[str, Mapped]) -> list[str]:
@@ -234,6 +241,10 @@ def _columns(
             continue
         if values.dtype == object:  # times as text, or a column that is an id too
             values, bad = _moments(values) if m.unit == "iso" else json_numbers(values)
+            if name in spared(mapped):
+                rejected.adjust(f"{m.column} was no number, so it is unknown", table.index[bad])
+                values = np.where(bad, np.nan, values)
+                bad = np.zeros_like(bad)
             fresh = bad & ~wrong
             details = [f"{m.column} is {text!r}" for text in table[m.column].to_numpy()[fresh]]
             rejected.add("not_numeric", table.index[fresh], None, details)

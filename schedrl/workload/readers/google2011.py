@@ -43,6 +43,7 @@ FIELDS = (
 LAYOUT = Layout(
     FIELDS,
     frozenset(["job_id", "task_index", "user"]),
+    optional=frozenset(["scheduling_class", "priority", "disk"]),
     unread=frozenset(["missing_info", "machine_id", "different_machine"]),
     needed=6,
 )

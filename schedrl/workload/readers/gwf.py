@@ -64,7 +64,8 @@ NUMERIC = re.compile(r"-?[\d.]+(e[-+]?\d+)?$")
 FLAT = Layout(
     FIELDS,
     TEXT & set(FIELDS),
-    frozenset(FIELDS) - TEXT - set(NUMBERS),
+    optional=frozenset(["WaitTime", "ReqTime"]),
+    unread=frozenset(FIELDS) - TEXT - set(NUMBERS),
     separator=None,
     comment="#",
     needed=5,

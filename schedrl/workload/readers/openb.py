@@ -8,7 +8,8 @@ will do, `A|B`; empty: any), kept as text too, as qos and pod_phase are. A pod w
 The arrival is the creation, the duration deletion - scheduled. A pod without scheduled_time (Pending) never
 ran: it stays, because to drop it would hide the worst waits; its start is unknown and its duration is its
 lifetime, deletion - creation; such pods are counted. Missing otherwise (empty): no creation is
-`arrival_unknown`, no deletion `unfinished`, no amount `demand_unknown`.
+`arrival_unknown`, no deletion `unfinished`, no cpu_milli, and GPUs of no stated size,
+`demand_unknown`; no memory_mib is no memory.
 
 Format: https://github.com/alibaba/clusterdata/tree/master/cluster-trace-gpu-v2023. Cite Weng et al., "Beware
 of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent", USENIX ATC 2023.
@@ -71,6 +72,8 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False) -> Worklo
 def _columns(table: pd.DataFrame, rejected: Rejected) -> dict[str, np.ndarray]:
     table["id"] = table["name"]
     table = set_aside(table, table["deletion_time"].isna().to_numpy(), "unfinished", rejected)
+    asks = table["num_gpu"].isna() | ((table["num_gpu"] > 0) & table["gpu_milli"].isna())
+    table = set_aside(table, asks.to_numpy(), "demand_unknown", rejected)
     created, deleted, started = (
         table[name].to_numpy() for name in ("creation_time", "deletion_time", "scheduled_time")
     )

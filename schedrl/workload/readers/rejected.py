@@ -4,13 +4,18 @@ Nothing is left out in silence: a reader adds here whatever it does not pass on,
 what it changed by rule.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from schedrl.settings import UserError
+from schedrl.settings import UserError, counted
+
+if TYPE_CHECKING:
+    from schedrl.workload.types import Workload
 
 REASONS = {
     "not_numeric": "a field that must be a number is none",
@@ -67,6 +72,12 @@ class Rejected:
         self._rows: list[RejectedRow] = []
         self.adjusted: Counter[str] = Counter()
         """What was changed by rule -> how many rows."""
+        self.lost: dict[str, float] = {}
+        """Resource -> work of rejected rows, amount x time in the units of the workload."""
+        self.lost_units: dict[str, str] = {}
+        """Resource -> unit of that."""
+        self.unmeasured = 0
+        """Rejected rows of which the work is not known."""
 
     def add(
         self,
@@ -74,8 +85,12 @@ class Rejected:
         lines: Any,
         ids: Iterable[str] | None = None,
         details: Iterable[Any] | None = None,
+        *,
+        measured: bool = False,
     ) -> None:
         """Add the rows at `lines` [n] for one `reason`, with their ids [n] and details [n] where known.
+
+        `measured`: their work is told by `lose`, or they are no loss.
 
         Raises:
             UserError: there is one, and `strict` is on.
@@ -87,6 +102,12 @@ class Rejected:
         if self.strict and rows:
             raise UserError(f"{self._place(min(rows))}; mend the file or leave out strict")
         self._rows += rows
+        self.unmeasured += 0 if measured else len(rows)
+
+    def lose(self, resource: str, unit: str, work: np.ndarray) -> None:
+        """Count the `work` [n] of rejected rows, NaN where it isn't known, in `unit`, core-seconds say."""
+        self.lost[resource] = self.lost.get(resource, 0.0) + float(np.nansum(work))
+        self.lost_units[resource] = unit
 
     def adjust(self, what: str, lines: Any) -> None:
         """Count rows that were changed by a rule.
@@ -115,7 +136,33 @@ class Rejected:
     def __iter__(self) -> Iterator[RejectedRow]:
         return iter(sorted(self._rows))
 
+    def work_lines(self, workload: Workload | None = None) -> list[str]:
+        """Return what was lost in work, and the share of it where the jobs that were kept are given."""
+        if not len(self) or not (self.lost or self.unmeasured):
+            return []
+        kept = {} if workload is None else work_of(workload)
+        parts = []
+        for name, work in self.lost.items():
+            whole = work + kept.get(name, 0.0)
+            share = f" ({work / whole:.2%} of what is stated)" if name in kept and whole > 0 else ""
+            parts.append(f"{work:,.6g} {self.lost_units[name]} of {name}{share}")
+        unknown = f"of {counted(self.unmeasured, 'row')} the work is not known" * (self.unmeasured > 0)
+        return [f"lost with them: {'; '.join(filter(None, [*parts, unknown]))}"]
+
     def summary(self) -> str:
         """Return one line: how many, and why."""
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.counts.items())
-        return f"{len(self):,} rows rejected" + (f": {reasons}" if reasons else "")
+        return f"{counted(len(self), 'row')} rejected" + (f": {reasons}" if reasons else "")
+
+
+def work_unit(unit: str, time_unit: str) -> str:
+    """Return the name of an amount x a time: core-seconds, GB-seconds."""
+    single = {"cores": "core", "processors": "core", "gpus": "gpu", "units": "unit"}.get(unit, unit)
+    times = {"s": "seconds", "h": "hours", "d": "days", "min": "minutes", "step": "steps"}
+    return f"{single}-{times.get(time_unit, time_unit)}"
+
+
+def work_of(workload: Workload) -> dict[str, float]:
+    """Return resource -> amount x time that the jobs ask for."""
+    total = (np.asarray(workload.instances) * workload.duration) @ workload.demand
+    return {resource.name: float(work) for resource, work in zip(workload.resources, total, strict=True)}

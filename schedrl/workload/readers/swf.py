@@ -15,7 +15,7 @@ import numpy as np
 from schedrl.settings import UserError
 from schedrl.workload.readers.build import Columns, build
 from schedrl.workload.readers.recognise import Head
-from schedrl.workload.readers.rejected import Rejected
+from schedrl.workload.readers.rejected import Rejected, work_unit
 from schedrl.workload.readers.source import Source
 from schedrl.workload.readers.table import Layout, joined, read_table
 from schedrl.workload.types import Resource, Workload
@@ -33,6 +33,7 @@ FIELDS = (
     "think_time",
 )
 NEEDED = 5
+MEMORY = ("requested_memory", "used_memory")
 EXTRA = ("cpu_time", "used_memory", "requested_memory", "status", *FIELDS[12:16], "allocated")
 """Fields that are kept as they are, where any job states them."""
 WAITS = ("preceding_job", "think_time")
@@ -41,6 +42,7 @@ PARTIAL = (2, 3, 4)
 LAYOUT = Layout(
     FIELDS,
     frozenset(["id", "user"]),
+    optional=frozenset(FIELDS) - {"id", "user", "submit", "run", "allocated", "requested", *MEMORY},
     separator=None,
     comment=";",
     needed=NEEDED,
@@ -64,7 +66,7 @@ def recognises(head: Head) -> bool:
 
 
 def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bool = False) -> Workload:
-    """Read the jobs; resources are `cpu` and, where every job states it, `memory` [KB].
+    """Read the jobs; resources are `cpu` and, where any job states it, `memory` [KB].
 
     Processors are those requested, else those allocated; memory likewise. The estimate is the requested time;
     one below the run time is raised to it, because it is the recorded run that is replayed. A job waits for
@@ -84,10 +86,8 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bo
         (_columns(table, rejected) for table in read_table(source, LAYOUT, rejected)), rejected, source
     )
     cpu, memory = columns.pop("cpu"), columns.pop("memory")
-    resources, demand = [Resource("cpu", "processors")], [np.ones_like(cpu) if gangs else cpu]
-    if (memory > 0).all():
-        resources.append(Resource("memory", "KB"))
-        demand.append(memory if gangs else memory * cpu)
+    resources = [Resource("cpu", "processors"), Resource("memory", "KB")]
+    demand = [np.where(np.isnan(cpu), np.nan, 1.0), memory] if gangs else [cpu, memory * cpu]
     extra = {name: columns.pop(name) for name in EXTRA}
     if np.array_equal(extra["allocated"], cpu):
         del extra["allocated"]
@@ -117,7 +117,12 @@ def _columns(table: pd.DataFrame, rejected: Rejected) -> dict[str, np.ndarray]:
     """Apply the format's own rules to some rows."""
     partial = table["status"].isin(PARTIAL).to_numpy()
     if partial.any():
-        rejected.add("partial_execution", table.index[partial], table["id"][partial])
+        parts = table[partial]
+        rejected.add("partial_execution", parts.index, parts["id"], measured=True)
+        processors = first_stated(parts["requested"].to_numpy(), parts["allocated"].to_numpy())
+        work = processors * parts["run"].where(parts["run"] >= 0).to_numpy()
+        rejected.lose("cpu", work_unit("processors", "s"), work)
+        rejected.unmeasured += int(np.isnan(work).sum())
         table = table[~partial]
     rejected.adjust("the row was short; what is missing is unknown", table.index[table["think_time"].isna()])
     fields = {

@@ -47,7 +47,6 @@ def test_no_plan_of_gpus_is_no_gpu_and_is_counted(read_text):
         ("a,w,1.0,Waiting,0.0,0.0,600.0,29.0,50.0,T4", "arrival_unknown"),
         ("a,w,1.0,Terminated,5.0,4.0,600.0,29.0,50.0,T4", "negative_runtime"),
         ("a,w,1.0,Terminated,5.0,6.0,,29.0,50.0,T4", "demand_unknown"),
-        ("a,w,1.0,Terminated,5.0,6.0,600.0,,50.0,T4", "demand_unknown"),
         ("a,w,1.0,Terminated,5.0,6.0,600.0,-2,50.0,T4", "negative_demand"),
         ("a,w,1.5,Terminated,5.0,6.0,600.0,29.0,50.0,T4", "bad_instances"),
         ("a,w,,Terminated,5.0,6.0,600.0,29.0,50.0,T4", "bad_instances"),

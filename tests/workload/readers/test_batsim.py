@@ -87,7 +87,7 @@ def test_entries_that_are_no_jobs_are_rejected_with_place_and_reason(read_text, 
         ('{"nb_res": 4, "jobs": {}, "profiles": []}', "no jobs"),
         ('{"nb_res": ' + "[" * 100_000, "is no JSON"),
         (b'{"nb_res": "\xff"}', "is not in utf-8"),
-        (text(job(1, profile="mpi")), "no jobs; 1 rows rejected: 1 runtime_unknown"),
+        (text(job(1, profile="mpi")), "no jobs; 1 row rejected: 1 runtime_unknown"),
     ],
 )
 def test_what_is_no_workload_is_an_error(read_text, content, message):

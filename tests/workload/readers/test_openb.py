@@ -56,7 +56,6 @@ def test_units_and_parts_of_a_gpu(read_text):
         ("q,6000,12288,1,460,,LS,Running,,100,40", "arrival_unknown"),
         ("q,6000,12288,1,460,,LS,Running,10,30,40", "negative_runtime"),
         ("q,6000,12288,1,,,LS,Running,10,100,40", "demand_unknown"),
-        ("q,6000,,1,460,,LS,Running,10,100,40", "demand_unknown"),
         ("q,-1,12288,1,460,,LS,Running,10,100,40", "negative_demand"),
         ("q,0,0,0,460,,LS,Running,10,100,40", "no_demand"),
         ("q,6000,12288,one,460,,LS,Running,10,100,40", "not_numeric"),

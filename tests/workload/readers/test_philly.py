@@ -97,7 +97,7 @@ def test_entries_that_are_no_jobs_are_rejected_with_place_and_reason(read_text, 
         ('{"jobid": 1}', "is no JSON list"),
         ("", "is empty"),
         ("[" * 100_000, "entry 1 of its list is damaged"),
-        (json.dumps([job(attempts=[])]), "no jobs; 1 rows rejected: 1 runtime_unknown"),
+        (json.dumps([job(attempts=[])]), "no jobs; 1 row rejected: 1 runtime_unknown"),
         ("[]", "no jobs"),
     ],
 )

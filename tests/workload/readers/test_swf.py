@@ -131,7 +131,7 @@ def test_clamped_sorted_and_stable(read_text):
     assert "negative" in next(iter(rejected.adjusted))
 
 
-def test_memory_is_a_resource_where_every_job_states_it(read_text):
+def test_memory_is_a_resource_where_any_job_states_it(read_text):
     text = "1 0 2 10 4 -1 100 2 60 -1 1 9 1 -1 1 -1 -1 -1\n2 1 2 10 4 -1 100 4 60 50 1 9 1 -1 1 -1 -1 -1\n"
     jobs, _ = read_text(text, "swf")
     assert jobs.demand.tolist() == [[2, 200], [4, 200]]
@@ -140,7 +140,9 @@ def test_memory_is_a_resource_where_every_job_states_it(read_text):
     assert jobs.user.tolist() == ["9", "9"]
     assert jobs.extra["allocated"].tolist() == [4, 4], "other than what was asked for"
     without, _ = read_text(text + row(3, 2), "swf")
-    assert [r.name for r in without.resources] == ["cpu"]
+    assert without.demand.tolist() == [[2, 200], [4, 200], [1, 0]]
+    none, _ = read_text(row(3, 2), "swf")
+    assert [r.name for r in none.resources] == ["cpu"]
     gangs, _ = read_text(text, "swf", gangs=True)
     assert gangs.instances.tolist() == [2, 4]
     assert gangs.demand.tolist() == [[1, 100], [1, 50]]

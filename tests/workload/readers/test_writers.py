@@ -239,7 +239,15 @@ def jobs_of(**changes):
     [
         ({"resources": ["gpu"]}, "resources gpu"),
         ({"resources": ["cpu", "memory"], "demand": [[1, 1], [1, 1]]}, "memory in units"),
-        ({"resources": ["cpu", Resource("memory", "GB")], "demand": [[1, 1], [1, 0]]}, "without memory"),
+        ({"resources": ["cpu", Resource("memory", "GB")], "demand": [[1, 0], [1, 0]]}, "memory that no job"),
+        (
+            {
+                "resources": ["cpu", Resource("memory", "KB")],
+                "demand": [[1, 1], [1, 0]],
+                "extra": {"used_memory": np.array([1, 3])},
+            },
+            "ask for no memory and used some",
+        ),
         ({"time_unit": "step"}, "time in steps"),
         ({"demand": [[0.5], [1]]}, "parts of a processor"),
         ({"priority": [0, 1]}, "priorities"),
