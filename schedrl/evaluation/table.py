@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from schedrl.settings import Commanding, line_of, safe_cell
+from schedrl.settings import commanding, line_of, safe_cell
 
 
 def print_table(
@@ -30,7 +30,7 @@ def print_table(
             table.add_column(Text(name), justify="right" if i else "left", no_wrap=True)
         for row in rows:
             table.add_row(*map(Text, row))
-        console = Console(file=Commanding(file))
+        console = Console(file=commanding(file))
         if console.measure(table).minimum <= console.width:
             console.print(table)
             return

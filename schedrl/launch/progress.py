@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 from schedrl.learning.budget import Budget
-from schedrl.settings import Commanding
+from schedrl.settings import commanding
 
 Record = Mapping[str, float]
 RECENT_EPISODES = 500
@@ -115,7 +115,7 @@ class LiveProgress(Progress):
         from rich.console import Console
         from rich.live import Live
 
-        self._console = Console(file=Commanding(sys.stdout))
+        self._console = Console(file=commanding(sys.stdout))
         self._live: Any = Live(console=self._console, auto_refresh=False, transient=False)
         self._shown = False
 

@@ -30,12 +30,12 @@ from schedrl.settings.files import check_plain_file
 from schedrl.settings.guard import check_folder_writable, main_guard
 from schedrl.settings.names import ALIASES, LEGACY, nearest
 from schedrl.settings.pictures import save_picture
-from schedrl.settings.printable import Commanding, counted, error_line, line_of, printable, safe_cell
+from schedrl.settings.printable import commanding, counted, error_line, line_of, printable, safe_cell
 
 __all__ = [
     "ALIASES",
     "LEGACY",
-    "Commanding",
+    "commanding",
     "Guest",
     "Parser",
     "Resolved",

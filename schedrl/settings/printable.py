@@ -71,7 +71,7 @@ def _escaped(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
 
 
-class Commands(str):
+class _Commands(str):
     """Text that may command the terminal: of our own display, and of nobody's file."""
 
 
@@ -85,7 +85,7 @@ class Door:
 
     def write(self, text: str) -> int:
         """Write what can be printed of a text."""
-        shown = text if isinstance(text, Commands) else printable(text)
+        shown = text if isinstance(text, _Commands) else printable(text)
         try:
             self.behind.write(shown)
         except UnicodeEncodeError:
@@ -102,7 +102,7 @@ class Door:
         return getattr(self.behind, name)
 
 
-class Commanding:
+class _Commanding:
     """A stream for a display of our own, whose texts may command the terminal."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -110,10 +110,15 @@ class Commanding:
 
     def write(self, text: str) -> int:
         """Write a text as it is."""
-        return self._stream.write(Commands(text))
+        return self._stream.write(_Commands(text))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
+
+
+def commanding(stream: Any) -> Any:
+    """Return the stream for a display of our own, whose texts may command the terminal."""
+    return _Commanding(stream)
 
 
 @contextmanager
