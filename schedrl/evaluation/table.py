@@ -55,7 +55,7 @@ def plain_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def write_csv(path: str | Path, rows: Sequence[dict]) -> None:
-    """Write dictionaries with equal keys as CSV (empty cell = none, or no finite number); no cell is a formula."""
+    """Write dictionaries with equal keys as CSV; an empty cell is none or no finite number."""
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
         writer.writeheader()
