@@ -101,7 +101,7 @@ def refuse_another(run: Training) -> None:
 
 def start(run: Training, curve_flags: Sequence[str]) -> tuple[Training, subprocess.Popen]:
     """Start the process of a run; what it prints goes to a file beside its folder."""
-    from schedrl.launch.resuming import holds_run
+    from schedrl.launch.folders import holds_run
     from schedrl.learning.run_folder import clear
 
     run.folder.mkdir(parents=True, exist_ok=True)

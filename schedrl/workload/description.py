@@ -23,7 +23,7 @@ def describe(workload: Workload, rejected: Rejected | None = None, capacity: Any
 
     Returns:
         jobs, rejected (by reason), lost_work (of them, by resource), rejected_of_unknown_work,
-        adjusted, time_unit, span (first to last arrival), users,
+        adjusted, remarks, time_unit, span (first to last arrival), users,
         with_estimate, gangs; `load`, `capacity` and `work_per_time` by resource; `statistics`: duration,
         estimate_over_duration, inter_arrival, instances and the demands, each with count, mean, cv
         (standard deviation over mean), min, p50, p90, p99, max.
@@ -48,6 +48,7 @@ def describe(workload: Workload, rejected: Rejected | None = None, capacity: Any
         "lost_work": {} if rejected is None else dict(rejected.lost),
         "rejected_of_unknown_work": 0 if rejected is None else rejected.unmeasured,
         "adjusted": {} if rejected is None else dict(rejected.adjusted),
+        "remarks": [] if rejected is None else list(rejected.remarks),
         "time_unit": workload.time_unit,
         "span": float(workload.arrival[-1] - workload.arrival[0]),
         "users": len(users) or None,

@@ -6,7 +6,7 @@ LOADS = (1e-6, 1000.0)
 """Loads that jobs may be drawn at or scaled to. Beyond them all come at once, times lose their last digits,
 or drawing a few takes minutes."""
 
-SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 """Unit of time -> seconds."""
 
 AMOUNTS = {
@@ -33,7 +33,7 @@ def seconds(unit: str) -> float:
         UserError: it is none.
     """
     if unit not in SECONDS:
-        raise UserError(f"{unit!r} is no unit of time; use one of {', '.join(SECONDS)}")
+        raise UserError(f"{unit!r} is no unit of time; use one of {', '.join(SECONDS)}, hms, hm, iso")
     return SECONDS[unit]
 
 

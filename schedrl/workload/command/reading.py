@@ -18,6 +18,7 @@ def add_reading(parser: Parser) -> None:
     add("--format", metavar="NAME", help=f"of FILE; default: by its content. One of {', '.join(FORMATS)}")
     add("--map", metavar="MAP", help="columns of a CSV: arrival=submit_ms[ms],duration=run_s,cpu=cores,...")
     add("--option", metavar="NAME=VALUE", action="append", default=[], help="what that format's reader takes")
+    add("--time_zone", metavar="ZONE", help="of local times in FILE, such as Europe/Berlin (default: UTC)")
     add("--encoding", help="of text, for example gbk (default: the format's usual one)")
     add("--strict", action="store_true", help="any row that is rejected or mended is an error")
     add("--lenient", action="store_true", help="of rows that contradict each other keep the first")
@@ -32,6 +33,8 @@ def read_given(args: argparse.Namespace) -> tuple[Workload, Rejected]:
         if not sign:
             raise UserError(f"--option is {text!r}; write NAME=VALUE")
         options[name.strip()] = {"true": True, "false": False}.get(value.strip().lower(), value.strip())
+    if args.time_zone:
+        options["time_zone"] = args.time_zone
     given = {"strict": args.strict, "lenient": args.lenient, "encoding": args.encoding}
     workload, rejected = read_trace(args.file, args.format, **given, **options)
     if args.capacity:
@@ -68,4 +71,4 @@ def rejected_lines(rejected: Rejected, shown: int, workload: Workload | None = N
             about = ", ".join(filter(None, (row.id and f"job {line_of(row.id)}", line_of(row.detail))))
             lines.append(f"  line {row.line}: {row.reason}" + (f" ({about})" if about else ""))
     lines += [f"{counted(count, 'row')}: {what}" for what, count in rejected.adjusted.items()]
-    return lines
+    return lines + [f"note: {remark}" for remark in rejected.remarks]

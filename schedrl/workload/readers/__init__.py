@@ -37,6 +37,7 @@ FORMATS = (
     "google2019",
     "azure2019",
     "azure2020",
+    "slurm",
     "csv",
 )
 """Names of the formats, in the order in which an unknown file is tried; `csv`, any table, is last."""

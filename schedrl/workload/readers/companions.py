@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from schedrl.workload.readers.accounting import COMMAND
+
 if TYPE_CHECKING:
     from schedrl.workload.readers.recognise import Head
 
@@ -165,6 +167,7 @@ ROWS: tuple[tuple[int, Mapping[int, str], str, str], ...] = (
 )
 """(fields of every row, place -> pattern, what it is, what it lacks) of tables without a header row."""
 
+KUBECTL = "kubectl get pods --all-namespaces -o json > pods.json"
 TASKS = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type"
 TEXTS: tuple[tuple[str, str, str], ...] = (
     (
@@ -181,6 +184,44 @@ TEXTS: tuple[tuple[str, str, str], ...] = (
         r"^\|\s*Field\s*\|",
         "a description of tables",
         "it describes a format and has no jobs; name the file with the data",
+    ),
+    (
+        r"\A[ \t]*JobID(?:Raw)?[ \t]+\S.*\n[ \t]*-{3,}[ \t]+-{3,}",
+        "Slurm's log in columns of fixed width",
+        f"they cut values short; print it with bars between them: {COMMAND}",
+    ),
+    (
+        r'\A\s*\{.*"(?:association|allocation_nodes|plugins?)"\s*:',
+        "Slurm's log as sacct prints it in JSON",
+        f"only its table is read; print that: {COMMAND}",
+    ),
+    (
+        r"\A[ \t]*JOBID[ \t]+PARTITION[ \t]+NAME",
+        "Slurm's queue of now (squeue)",
+        f"no job in it has ended; print what has: {COMMAND}",
+    ),
+    (
+        r"\A(?:NAMESPACE[ \t]+)?NAME[ \t]+READY[ \t]+STATUS[ \t]+RESTARTS",
+        "a table of pods as kubectl shows it",
+        f"it has neither times nor requests; print all: {KUBECTL}",
+    ),
+    (
+        r"\A(?:---\s*)?apiVersion:",
+        "an object of Kubernetes in YAML",
+        f"pods are read from JSON; print it: {KUBECTL}",
+    ),
+    (
+        r"\A\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Z];\d",
+        "an accounting log of PBS as its server writes it",
+        "its fields have no columns. Make a table of the lines with ;E; and the values of qtime, start, end, "
+        "Resource_List.ncpus and Resource_List.walltime, and read it with --map arrival=qtime,start=start,"
+        "finish=end,cpu=ncpus,estimate=walltime[hms]",
+    ),
+    (
+        r'\A"JOB_[A-Z]+"\s+"\d',
+        "an accounting log of LSF as its daemon writes it (lsb.acct)",
+        'its fields have no names. Print a table: bjobs -a -u all -o "jobid user submit_time start_time '
+        "finish_time slots delimiter=','\", and map its columns",
     ),
     (
         rf"\A\s*{TASKS}\s*\Z",

@@ -6,30 +6,31 @@ Files that `schedrl.workload.writers` wrote begin with a line of metadata and ar
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from schedrl.settings import UserError
 from schedrl.workload.constraints import LEFT_OUT
+from schedrl.workload.readers.accounting import Record
 from schedrl.workload.readers.build import Columns, build, names_in
-from schedrl.workload.readers.json_text import json_numbers
+from schedrl.workload.readers.cells import UNKNOWN_WORDS
+from schedrl.workload.readers.mapped import Conversion, Mapped, question, seen, spared
 from schedrl.workload.readers.own import is_own, read_own
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.readers.source import Source
 from schedrl.workload.readers.table import Layout, first_row, joined, number, read_table
 from schedrl.workload.types import Resource, Workload
-from schedrl.workload.units import SECONDS, amount, seconds
+from schedrl.workload.units import amount
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TITLE = "any CSV with a header row"
 SOURCE = "https://www.rfc-editor.org/rfc/rfc4180"
-OPTIONS = ("map",)
+OPTIONS = ("map", "time_zone")
 
 NAMES = {
     "id": ("id", "job_id", "jobid", "job", "name"),
@@ -51,28 +52,8 @@ NAMES = {
 }
 """Field -> names by which a column, or a key of the map, is known. Other keys of the map are resources."""
 RESOURCES = ("cpu", "memory", "gpu")
-TIMES = ("arrival", "duration", "recorded_start", "recorded_finish", "estimate", "deadline", "think")
-TEXTS = ("id", "user", "waits_for", "allowed")
 QUOTED = r'"(?:[^"]|"")*"'
 """A part of a map in which a comma belongs to a name."""
-
-
-@dataclass(frozen=True)
-class Mapped:
-    """Where a field comes from."""
-
-    column: str
-    unit: str = ""
-
-    @classmethod
-    def of(cls, text: str) -> Mapped:
-        """Read `column` or `column[unit]`."""
-        column, bracket, unit = text.rstrip().removesuffix("]").rpartition("[")
-        return (
-            cls(column.strip(), unit.strip())
-            if bracket and text.rstrip().endswith("]")
-            else cls(text.strip())
-        )
 
 
 def recognises(head: Head) -> bool:
@@ -92,6 +73,7 @@ def read(
     *,
     lenient: bool = False,
     map: Mapping[str, str] | str | None = None,
+    time_zone: str = "",
 ) -> Workload:
     """Read the jobs of a table.
 
@@ -102,32 +84,56 @@ def read(
         map: field -> column, the unit in brackets if it isn't seconds or the usual one:
             `{"arrival": "submit_time[ms]", "duration": "run_s", "cpu": "plan_cpu[milli]"}`, or the same as
             text, `arrival=submit_time[ms],duration=run_s`. Keys that are no field name resources.
+        time_zone: of moments as text that don't say how far from UTC they are; "" takes them as UTC.
 
     Raises:
-        UserError: columns are missing (those found and those needed are listed), or no usable job.
+        UserError: no such zone or unit, missing columns (those found are listed too), or no usable job.
     """
     if is_own(source.head):
         return read_own(source, rejected, lenient)
-    header = header_row(source)
-    mapped = _mapping(header, map, source)
+    head = Head.of(source)
+    if head.text.lstrip().startswith(("{", "[")):
+        raise UserError(f"{source.path} is JSON, not a table; name its format, or save it as a table")
+    header = header_row(source, head.separator)
+    record = Record.of(header)
+    mapped = seen(_mapping(header, map, source, record), header, head.table[1:])
+    conversion = Conversion(mapped, rejected, time_zone)
     others = _left_out(header, mapped)
-    texts = frozenset([*_texts(mapped), *others.values()])
+    texts = frozenset(conversion.texts | (record.texts if record else set()) | set(others.values()))
     only_id = "id" in mapped and texts == {mapped["id"].column}
-    unread = frozenset(header) - {m.column for m in mapped.values()} - texts
-    optional = frozenset(m.column for name, m in mapped.items() if name in spared(mapped))
-    layout = Layout(header, texts, unread, skip=1, numbered=only_id, optional=optional - texts)
+    layout = Layout(
+        header,
+        texts,
+        unread=frozenset(header) - {m.column for m in mapped.values()} - texts,
+        separator=head.separator,
+        skip=first_row(source, separator=head.separator)[1],
+        numbered=only_id,
+        quotes=not (record and head.separator == "|"),
+        unknown=UNKNOWN_WORDS,
+        optional=frozenset(mapped[name].column for name in spared(mapped)) - texts,
+    )
     columns = joined(
-        (_columns(table, mapped, others, rejected) for table in read_table(source, layout, rejected)),
+        (
+            _columns(table, conversion, record, others, rejected)
+            for table in read_table(source, layout, rejected)
+        ),
         rejected,
         source,
     )
+    if record:
+        columns = record.jobs(columns, rejected)
+    about = conversion.about()
     names = [name for name in mapped if name not in NAMES or name in RESOURCES]
-    resources = [Resource(name, amount(name, mapped[name].unit)[1]) for name in names]
+    resources = []
+    for name in names:
+        resources.append(Resource(name, amount(name, mapped[name].unit)[1]))
+        question(name, mapped[name].unit, columns[name], rejected)
     demand = np.column_stack([columns.pop(name) for name in names])
     extra = {name: columns.pop(column) for name, column in others.items()}
     if "waits_for" in columns:
         columns["waits_for"] = names_in(columns["waits_for"])
-    return build(Columns(**columns, demand=demand, resources=resources, extra=extra), rejected, lenient)
+    held = Columns(**columns, demand=demand, resources=resources, about=about, extra=extra)
+    return build(held, rejected, lenient)
 
 
 def _left_out(header: list[str], mapped: Mapping[str, Mapped]) -> dict[str, str]:
@@ -137,29 +143,19 @@ def _left_out(header: list[str], mapped: Mapping[str, Mapped]) -> dict[str, str]
     return {name: column for column, name in named.items() if name in LEFT_OUT}
 
 
-def spared(mapped: Mapping[str, Mapped]) -> Collection[str]:
-    """Return the fields that no rule needs, so that what is no number there rejects no row."""
-    times = ("recorded_start", "recorded_finish") if "duration" in mapped else ()
-    return {"estimate", "priority", "deadline", *times}
-
-
-def _texts(mapped: Mapping[str, Mapped]) -> list[str]:
-    return [m.column for name, m in mapped.items() if name in TEXTS or m.unit == "iso"]
-
-
 def _field(name: str) -> str | None:
     plain = name.strip().lower().replace(" ", "_")
     return next((field for field, names in NAMES.items() if plain in names), None)
 
 
-def header_row(source: Source) -> list[str]:
+def header_row(source: Source, separator: str = ",") -> list[str]:
     """Return the names in the header row, made distinct and never empty.
 
     Raises:
         UserError: it can't be read.
     """
     found: list[str] = []
-    for place, name in enumerate(map(str.strip, first_row(source)[0]), 1):
+    for place, name in enumerate(map(str.strip, first_row(source, separator=separator)[0]), 1):
         name = name or f"column {place}"
         while name in found:
             name = f"{name} ({place})"
@@ -193,7 +189,9 @@ def _unquoted(text: str) -> str:
     return re.sub(QUOTED, lambda quoted: quoted[0][1:-1].replace('""', '"'), text)
 
 
-def _mapping(header: list[str], given: Mapping[str, str] | str | None, source: Source) -> dict[str, Mapped]:
+def _mapping(
+    header: list[str], given: Mapping[str, str] | str | None, source: Source, record: Record | None
+) -> dict[str, Mapped]:
     """Return field or resource -> column; raise with what was found and what is needed."""
     wanted = parse_map(given) if isinstance(given, str) else dict(given or {})
     mapped: dict[str, Mapped] = {}
@@ -212,63 +210,35 @@ def _mapping(header: list[str], given: Mapping[str, str] | str | None, source: S
         needed.append("a resource (cpu, memory, gpu, ...)")
     if absent or needed:
         needed += [f"the columns {', '.join(absent)} of the map"] if absent else []
-        other = next((sign for sign in ";\t|" if len(header) == 1 and header[0].find(sign) > 0), "")
-        if other:
-            raise UserError(
-                f"{source.path} has columns parted by {other!r}; save it with commas (no jobs were read)"
-            )
         raise UserError(
             f"{source.path} has the columns {', '.join(header)}; needed: {', '.join(needed)}. Name them "
             "by a map, for example arrival=submit_time[ms],duration=run_s,cpu=cores (no jobs were read)"
         )
-    for name in TIMES:
-        if name in mapped and mapped[name].unit not in ("", "iso"):
-            seconds(mapped[name].unit)
+    if record:
+        mapped.setdefault("id", Mapped(record.id))
+        mapped = {name: _of_slurm(m) for name, m in mapped.items()}
     return mapped
 
 
+def _of_slurm(m: Mapped) -> Mapped:
+    """Return the unit that sacct writes a column in, where the map names none."""
+    units = {"elapsed": "hms", "timelimit": "hms", "timelimitraw": "min", "reqmem": "GiB"}
+    name = m.column.lower()
+    return m if m.unit else Mapped(m.column, units.get(name, ""), text=name == "reqmem")
+
+
 def _columns(
-    table: pd.DataFrame, mapped: dict[str, Mapped], others: dict[str, str], rejected: Rejected
+    table: pd.DataFrame,
+    conversion: Conversion,
+    record: Record | None,
+    others: Mapping[str, str],
+    rejected: Rejected,
 ) -> dict[str, np.ndarray]:
     """Bring some rows to seconds and the units used here."""
-    wrong = np.zeros(len(table), bool)
-    found: dict[str, np.ndarray] = {"line": table.index.to_numpy()}
-    found |= {column: table[column].to_numpy() for column in others.values()}
-    for name, m in mapped.items():
-        values = table[m.column].to_numpy()
-        if name in TEXTS:
-            found[name] = values
-            continue
-        if values.dtype == object:  # times as text, or a column that is an id too
-            values, bad = _moments(values) if m.unit == "iso" else json_numbers(values)
-            if name in spared(mapped):
-                rejected.adjust(f"{m.column} was no number, so it is unknown", table.index[bad])
-                values = np.where(bad, np.nan, values)
-                bad = np.zeros_like(bad)
-            fresh = bad & ~wrong
-            details = [f"{m.column} is {text!r}" for text in table[m.column].to_numpy()[fresh]]
-            rejected.add("not_numeric", table.index[fresh], None, details)
-            wrong |= bad
-        if m.unit == "iso":
-            found[name] = values
-        elif name in TIMES:
-            found[name] = values * SECONDS[m.unit or "s"] if m.unit not in ("", "s") else values
-        else:
-            factor = amount(name, m.unit)[0] if name not in NAMES or name in RESOURCES else 1.0
-            found[name] = values * factor if factor != 1 else values
+    if record:
+        table = record.with_memory(record.without_steps(table, rejected))
+    found, good = conversion.columns(table, record.length(table) if record else None)
     found.setdefault("id", found["line"])
-    if "duration" not in found:
-        found["duration"] = found["recorded_finish"] - found["recorded_start"]
-    return {name: column[~wrong] for name, column in found.items()} if wrong.any() else found
-
-
-def _moments(texts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return seconds since 1970 of ISO 8601 texts, and which are none; empty text is unknown."""
-    import pandas as pd
-
-    moments = pd.to_datetime(pd.Series(texts), errors="coerce", utc=True, format="ISO8601")
-    unknown = moments.isna().to_numpy()
-    stated = np.array([bool(text.strip()) for text in texts.tolist()], bool)
-    return np.where(
-        unknown, np.nan, moments.dt.as_unit("us").astype("int64").to_numpy() / 1e6
-    ), unknown & stated
+    found |= record.texts_of(table) if record else {}
+    found |= {column: table[column].to_numpy() for column in others.values()}
+    return found if good.all() else {name: column[good] for name, column in found.items()}

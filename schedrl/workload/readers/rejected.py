@@ -37,6 +37,9 @@ REASONS = {
     "conflict": "the same id again with other values; the first is kept",
     "partial_execution": "a part of a job (SWF status 2, 3, 4), not a job",
     "pre_trace": "it was there before the record began, so its arrival is not known",
+    "never_ran": "it was never started: it waits, or was cancelled before",
+    "step": "a part of a job (a step of Slurm, such as 123.batch), whose line has the whole",
+    "earlier_record": "an earlier record of a job that was requeued or resized; the last one is the job",
     "unfinished": "it was still running when the record ended, so its run time is not known",
     "alloc_set": "it holds room for jobs, and is none (Google 2019)",
     "too_large": "it does not fit the cluster",
@@ -78,6 +81,8 @@ class Rejected:
         """Resource -> unit of that."""
         self.unmeasured = 0
         """Rejected rows of which the work is not known."""
+        self.remarks: list[str] = []
+        """What a result rests on besides: how the file was read, where it doesn't say so itself."""
 
     def add(
         self,
@@ -120,6 +125,11 @@ class Rejected:
             raise UserError(f"{self.source}, line {numbers.min()}: {what}; mend the file or leave out strict")
         if len(numbers):
             self.adjusted[what] += len(numbers)
+
+    def remark(self, text: str) -> None:
+        """Say something about the file as a whole, once; no reason to refuse it."""
+        if text not in self.remarks:
+            self.remarks.append(text)
 
     def _place(self, row: RejectedRow) -> str:
         about = f" ({', '.join(filter(None, (row.id and f'job {row.id}', row.detail)))})"

@@ -54,6 +54,10 @@ class Layout:
     """Leading fields without which a row says nothing."""
     skip: int = 0
     """Lines before the first row (a header)."""
+    quotes: bool = True
+    """Whether a double quote holds a field together; else it is a sign like any other (`sacct -P`)."""
+    unknown: Sequence[str] = ()
+    """Words besides `MISSING` that stand for an unknown number."""
     numbered: bool = False
     """Give a text column whose every field is a plain whole number as such (int64): quicker by far."""
     ours: bool = False
@@ -64,7 +68,7 @@ class Layout:
     @property
     def quoted(self) -> bool:
         """Whether a field may hold separators and line ends between double quotes."""
-        return self.separator is not None
+        return self.separator is not None and self.quotes
 
     @property
     def numbers(self) -> list[str]:
@@ -131,6 +135,8 @@ def _first_row(block: bytes, layout: Layout) -> list[str]:
     lines = (line.split(sign)[0].decode("latin-1") for line in io.BytesIO(block))
     if layout.separator is None:
         return next((words for line in lines if (words := line.split())), [])
+    if not layout.quotes:
+        return next((fields for line in lines if (fields := _unquoted(line, layout))), [])
     rows = csv.reader(lines, delimiter=layout.separator, skipinitialspace=True)
     try:
         return next((row for row in rows if len(row) > 1 or any(field.strip() for field in row)), [])
@@ -175,6 +181,8 @@ def _parsed(source: Source, block: bytes, layout: Layout, *, as_numbers: bool) -
             "na_values": {name: list(MISSING) for name in layout.numbers},
             "keep_default_na": False,
         }
+    if layout.unknown:
+        text["na_values"] = {name: [*MISSING, *layout.unknown] for name in layout.numbers}
     try:
         return pd.read_csv(
             io.BytesIO(block),
@@ -235,10 +243,9 @@ def _slow(text: str, layout: Layout, first: int, rejected: Rejected) -> pd.DataF
 
 def _rows(text: str, layout: Layout, first: int) -> Iterator[tuple[int, list[str], str]]:
     """Return (line, fields, why they are none) of every row; blank lines and comments are none."""
-    if layout.separator is None:
+    if layout.separator is None or not layout.quotes:
         for line, words in enumerate(text.split("\n"), first):
-            fields = [word for word in BLANKS.split(words.split(layout.comment or "\n")[0]) if word]
-            if fields:
+            if fields := _unquoted(words, layout):
                 yield line, fields, ""
         return
     width = len(layout.columns)
@@ -251,6 +258,14 @@ def _rows(text: str, layout: Layout, first: int) -> Iterator[tuple[int, list[str
             yield first + place, row, broken
 
 
+def _unquoted(line: str, layout: Layout) -> list[str]:
+    """Return the fields of a line in which quotes are signs like any other; none if it is blank."""
+    if layout.separator is None:
+        return [word for word in BLANKS.split(line.split(layout.comment or "\n")[0]) if word]
+    fields = line.removesuffix("\r").split(layout.separator)
+    return [field.lstrip(" ") for field in fields] if line.strip() else []
+
+
 def _values(fields: list[str], layout: Layout) -> tuple[list[Any], str, str]:
     """Return the values of a row (None: no number where none is needed); and why it can't be read, if so."""
     if len(fields) > len(layout.columns) and any(field.strip() for field in fields[len(layout.columns) :]):
@@ -258,6 +273,8 @@ def _values(fields: list[str], layout: Layout) -> tuple[list[Any], str, str]:
     values: list[Any] = []
     for name, field in zip(layout.columns, fields, strict=False):
         value = field if name in layout.text or name in layout.unread else number(field)
+        if value is None and field.strip() in layout.unknown:
+            value = np.nan
         if value is None and name not in layout.optional:
             return [], "not_numeric", f"{name} is {field.strip()[:SHOWN]!r}"
         values.append(value)
@@ -274,14 +291,15 @@ def number(field: str) -> float | None:
         return np.nan if field.strip() in MISSING else None
 
 
-def first_row(source: Source, before: int = 0) -> tuple[list[str], int]:
+def first_row(source: Source, before: int = 0, separator: str = ",") -> tuple[list[str], int]:
     """Return the fields of the row behind the first `before` lines, and the number of lines up to its end.
 
     Raises:
         UserError: it can't be read.
     """
     lines = source.head.removeprefix(b"\xef\xbb\xbf").split(b"\n")[before:]
-    rows = csv.reader((source.text(line) + "\n" for line in lines), skipinitialspace=True)
+    texts = (source.text(line) + "\n" for line in lines)
+    rows = csv.reader(texts, delimiter=separator, skipinitialspace=True)
     try:
         return next(rows, []), before + rows.line_num
     except csv.Error as error:

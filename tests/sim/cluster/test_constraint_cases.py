@@ -44,7 +44,7 @@ PODS = (
     "p9,1000,1024,1,1000,A100,LS,Running,0,100,0\n"
 )
 TOML = '[[machines]]\nname = "n"\ncpu = 8\nmemory = 1\n'
-READING = {
+READING = {"time_zone": None, 
     "format": None, "map": None, "option": [], "encoding": None, "strict": False, "lenient": False,
     "capacity": None,
 }  # fmt: skip

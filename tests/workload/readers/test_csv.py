@@ -232,12 +232,20 @@ def test_two_columns_for_one_field_are_an_error_not_the_last_of_them(wrong):
         parse_map(wrong)
 
 
-@pytest.mark.parametrize("sign", [";", "\t"])
-def test_a_table_without_commas_is_answered_with_what_parts_it(tmp_path, sign):
-    path = tmp_path / "table.csv"
-    path.write_text("id,arrival,duration,cpu\na,0,1,1\n".replace(",", sign))
-    with pytest.raises(UserError, match="columns parted by"):
-        read_trace(path, map="arrival=arrival,duration=duration,cpu=cpu")
+@pytest.mark.parametrize("sign", [";", "\t", "|"])
+@pytest.mark.parametrize("end", ["", ","], ids=["", "with one at the end"])
+def test_columns_may_be_parted_by_other_signs(read_text, sign, end):
+    text = f"id,arrival,duration,cpu,note{end}\na,0,1,1,x{end}\nb,1,2,3,y{end}\n"
+    jobs, _ = read_text(text)
+    assert read_text(text.replace(",", sign))[0].same_as(jobs)
+    map = "arrival=arrival,duration=duration[h],cpu=cpu"
+    assert read_text(text.replace(",", sign), map=map)[0].same_as(read_text(text, map=map)[0])
+
+
+def test_an_index_without_a_name_before_semicolons_is_no_comment(read_text, format_of, tmp_path):
+    (tmp_path / "table").write_text(";id;arrival;duration;cpu\n0;a;0;1;1\n1;b;5;2;3\n")
+    assert format_of(tmp_path / "table") == "csv"
+    assert read_trace(tmp_path / "table")[0].id.tolist() == ["a", "b"]
 
 
 def test_text_in_a_column_that_nothing_reads_costs_no_row_and_no_word(read_text):

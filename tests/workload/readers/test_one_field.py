@@ -66,7 +66,7 @@ def test_a_resource_that_no_row_states_is_left_out(read_text):
         (
             "csv",
             "id,submit,run,cpu,start,finish,time_limit,priority,deadline\na,0,5,2,0,5,60,1,9\n"
-            "b,1,5,2,-,Unknown,UNLIMITED,high,never\n",
+            "b,1,5,2,early,later,for ever,high,never\n",
             ("start", "finish", "time_limit", "priority", "deadline"),
         ),
         (
