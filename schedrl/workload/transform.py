@@ -15,7 +15,8 @@ from schedrl.settings import UserError, one_of
 from schedrl.workload.constraints import REJECTED, Predecessors
 from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.types import LATEST, UNKNOWN, Resource, Workload
-from schedrl.workload.units import LOADS
+from schedrl.workload.units import LOADS, SECONDS
+from schedrl.workload.zones import shifted, without_clock
 
 MOMENTS = ("arrival", "deadline", "recorded_start", "recorded_finish")
 SPANS = ("duration", "estimate")
@@ -39,7 +40,8 @@ def _moved(workload: Workload, by: float) -> Workload:
     """Move all times; what would come before time 0 is unknown."""
     moved = {name: getattr(workload, name) + by for name in MOMENTS}
     moved["arrival"] = np.maximum(moved["arrival"], 0.0)
-    return _replaced(workload, **{name: _positive(column) for name, column in moved.items()})
+    about = shifted(workload.about, -by * SECONDS.get(workload.time_unit, 1.0))
+    return _replaced(workload, about=about, **{name: _positive(column) for name, column in moved.items()})
 
 
 def _positive(column: np.ndarray) -> np.ndarray:
@@ -111,6 +113,7 @@ def stretched(workload: Workload, factor: float) -> Workload:
         deadline=arrival + slack,
         recorded_start=unknown,
         recorded_finish=unknown,
+        about=workload.about if factor == 1 else without_clock(workload.about),
     )
 
 

@@ -148,17 +148,24 @@ def _local(text: str) -> datetime | None:
         return None
 
 
+MOVING, STAYING = ("StartTime", "EndTime", "UnixStartTime"), ("TimeZone", "TimeZoneString")
+"""Words of SWF's header about clocks: those that go with time 0, and those that don't."""
+
+
+def without_clock(about: Mapping[str, str]) -> dict[str, str]:
+    """Return what a source states of itself where its times are no times of its clock any more."""
+    return {name: text for name, text in about.items() if name not in (*MOVING, *STAYING)}
+
+
 def shifted(about: Mapping[str, str], by: float) -> dict[str, str]:
     """Return what a source states of itself when time 0 moves `by` seconds later.
 
     The clock is kept where it can be; texts that said when the record began or ended are left out.
     """
     clock = clock_of(about)
-    kept = {
-        name: text for name, text in about.items() if name not in ("StartTime", "EndTime", "UnixStartTime")
-    }
     if clock is None:
-        return {name: text for name, text in kept.items() if name not in ("TimeZone", "TimeZoneString")}
+        return without_clock(about)
+    kept = {name: text for name, text in about.items() if name not in MOVING}
     if clock.zone is not None:
         return kept | {"UnixStartTime": f"{clock.utc + by:.15g}"}
     moment = EPOCH + timedelta(seconds=clock.start + by)

@@ -11,6 +11,7 @@ from schedrl.settings import UserError, save_picture
 from schedrl.settings.claims import claim_file
 from schedrl.workload.types import Workload
 from schedrl.workload.units import SECONDS
+from schedrl.workload.zones import clock_of
 
 BINS = 60
 
@@ -96,20 +97,13 @@ def _hours(panel: Any, workload: Workload) -> None:
             0.5, 0.5, f"time in {workload.time_unit}s has no hours", ha="center", transform=panel.transAxes
         )
         return
-    offset, known = _clock(workload)
-    hours = (workload.arrival * SECONDS[workload.time_unit] + offset) / 3600 % 24
+    clock = clock_of(workload.about)
+    seconds = workload.arrival * SECONDS[workload.time_unit]
+    hours = seconds / 3600 % 24 if clock is None else clock.hours(seconds)
     panel.hist(hours, bins=np.arange(25), color="tab:orange", rwidth=0.9)
     panel.set(
-        title="hours of the day" if known else "hours since the start, modulo 24",
+        title=f"hours of the day ({clock.name})" if clock else "hours since the start, modulo 24",
         xlabel="hour",
         ylabel="jobs",
     )
     panel.set_xticks(range(0, 25, 4))
-
-
-def _clock(workload: Workload) -> tuple[float, bool]:
-    """Return the time of day at time 0 [s], from the header of SWF, and whether it is known."""
-    try:
-        return float(workload.about["UnixStartTime"]) + float(workload.about.get("TimeZone", 0)), True
-    except (KeyError, ValueError):
-        return 0.0, False
