@@ -26,6 +26,11 @@ MOMENT = re.compile(
     r"(?:[A-Za-z]{3,9},?\s+)?([A-Za-z]{3}\s+\d{1,2}\s+\d{1,2}:\d\d:\d\d)(?:\s+\S+)?\s+(\d{4})\s*$"
 )
 """A moment as `date` prints it, with or without the name of a zone, which is not unique (IST, CST)."""
+EITHER = (
+    "a time lies in the hour that a change of the clock repeats, and either reading makes sense; the "
+    "earlier is taken"
+)
+"""What is said of such rows."""
 APART = 60.0
 """Seconds by which two statements of one clock may differ."""
 

@@ -28,7 +28,7 @@ from schedrl.workload.readers.cells import (
 )
 from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.units import SECONDS, amount, seconds
-from schedrl.workload.zones import zone_of
+from schedrl.workload.zones import EITHER, zone_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -262,11 +262,7 @@ class Conversion:
                 either.append(found["line"][row])
             else:
                 self.settled += 1
-        self.rejected.adjust(
-            "a time lies in the hour that a change of the clock repeats, and either reading makes sense; the "
-            "earlier is taken",
-            either,
-        )
+        self.rejected.adjust(EITHER, either)
 
     def _hint(self, found: dict[str, np.ndarray], calendar: Mapping[str, Moments]) -> None:
         if self.zones or not {"recorded_start", "recorded_finish"} & set(calendar):

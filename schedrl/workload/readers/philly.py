@@ -4,8 +4,9 @@ Of a job: jobid, user, vc (virtual cluster), status (Pass, Killed, Failed), subm
 with start_time, end_time and detail, a list of ip and gpus (names). Times are local (Pacific) times as text,
 `2017-10-07 01:11:39`; null, "None" and "" are unknown.
 
-The arrival counts seconds from the earliest submission, which is kept in `about["start"]`; the hour that
-winter time repeats is not undone. A job that was tried several times is one job: its duration is the sum of
+The arrival counts seconds from the earliest submission, which is kept in `about["start"]`. A time in the hour
+that winter time repeats is read so that a job's times follow one another. A job that was tried several times
+is one job: its duration is the sum of
 its attempts' run times, as long as it held GPUs, without the pauses between them (the authors' notebook takes
 the first start to the last end, which `recorded_start` and `recorded_finish` keep). Its GPUs are those of the
 first attempt that names any, over all machines; attempts with other numbers are counted.
@@ -21,7 +22,8 @@ rows only.
 from __future__ import annotations
 
 import math
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime, tzinfo
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,13 +35,13 @@ from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.readers.source import Source
 from schedrl.workload.types import Resource, Workload
+from schedrl.workload.zones import EITHER, zone_of
 
 TITLE = "Philly job log"
 SOURCE = "https://github.com/msr-fiddle/philly-traces"
-OPTIONS = ("gangs",)
+OPTIONS = ("gangs", "time_zone")
 
 UNKNOWN_TIMES = (None, "", "None")
-EPOCH = datetime(1970, 1, 1)
 
 
 class _Job(NamedTuple):
@@ -68,7 +70,14 @@ def recognises(head: Head) -> bool:
     return head.text.lstrip().startswith("[") and '"jobid"' in head.text and '"submitted_time"' in head.text
 
 
-def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bool = False) -> Workload:
+def read(
+    source: Source,
+    rejected: Rejected,
+    *,
+    lenient: bool = False,
+    gangs: bool = False,
+    time_zone: str = "US/Pacific",
+) -> Workload:
     """Read the jobs; the resource is `gpu`.
 
     Args:
@@ -76,14 +85,15 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bo
         rejected: collects jobs that can't be used.
         lenient: keep the first of jobs that contradict each other.
         gangs: make every GPU an instance of its own, for clusters of many machines.
+        time_zone: of the times.
 
     Raises:
-        UserError: no JSON list, or no usable job.
+        UserError: no JSON list, no usable job, or no such zone.
     """
-    jobs = []
+    jobs, zone = [], zone_of(time_zone)
     for place, entry in enumerate(entries(source), 1):
         try:
-            jobs.append(_job(place, entry, rejected))
+            jobs.append(_job(place, entry, zone, rejected))
         except _Broken as broken:
             reason, detail = broken.args
             name = json_text(entry.get("jobid")) if isinstance(entry, dict) else ""
@@ -96,7 +106,10 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bo
     texts = {name: columns[name].astype(object) for name in ("id", "user", "vc", "status")}
     submitted, gpus = columns["submitted"], columns["gpus"].astype(float)
     first = np.nanmin(submitted) if not np.isnan(submitted).all() else math.nan
-    about = {} if math.isnan(first) else {"start": str(EPOCH + timedelta(seconds=float(first)))}
+    about = {}
+    if not math.isnan(first):
+        start = datetime.fromtimestamp(float(first), zone).replace(tzinfo=None)
+        about = {"start": str(start), "UnixStartTime": f"{first:.15g}", "TimeZoneString": time_zone}
     return build(
         Columns(
             line=columns["place"],
@@ -122,14 +135,16 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bo
     )
 
 
-def _job(place: int, entry: Any, rejected: Rejected) -> _Job:
+def _job(place: int, entry: Any, zone: tzinfo, rejected: Rejected) -> _Job:
     """Read an entry, or say why it can't be read."""
     if not isinstance(entry, dict):
         raise _Broken("no_object", str(entry)[:60])
     attempts = _objects(entry.get("attempts"), "attempts")
-    submitted = _time(entry.get("submitted_time"), "submitted_time")
-    starts = [_time(attempt.get("start_time"), "start_time") for attempt in attempts]
-    ends = [_time(attempt.get("end_time"), "end_time") for attempt in attempts]
+    names = ["submitted_time", *("start_time", "end_time") * len(attempts)]
+    stated = [entry, *(attempt for attempt in attempts for _ in range(2))]
+    readings = [_readings(each.get(name), name, zone) for each, name in zip(stated, names, strict=True)]
+    submitted, *times = _in_order(readings, place, rejected)
+    starts, ends = times[::2], times[1::2]
     if not attempts:
         raise _Broken("runtime_unknown", "no attempt")
     if math.isnan(ends[-1]):
@@ -177,11 +192,31 @@ def _gpus(attempt: dict[str, Any]) -> tuple[int, int]:
     return sum(held), len(held)
 
 
-def _time(value: Any, name: str) -> float:
+def _readings(value: Any, name: str, zone: tzinfo) -> tuple[float, ...]:
+    """Return seconds since 1970 by the clocks of a zone: two in an hour that is there twice, or none."""
     if value in UNKNOWN_TIMES:
-        return math.nan
+        return ()
     try:
         moment = datetime.fromisoformat(value)
-        return (moment - EPOCH).total_seconds()
-    except (TypeError, ValueError):  # no text, no time, or one with a time zone
+        if moment.tzinfo is not None:
+            raise ValueError(value)
+        earlier, later = (moment.replace(tzinfo=zone, fold=fold).timestamp() for fold in (0, 1))
+    except (TypeError, ValueError, OverflowError):  # no text, no time, or one with a time zone
         raise _Broken("not_numeric", f"{name} is {value!r}"[:60]) from None
+    return (
+        (earlier, later) if earlier < later else (earlier,)
+    )  # a time that no clock showed: by the one before
+
+
+def _in_order(readings: Sequence[tuple[float, ...]], place: int, rejected: Rejected) -> list[float]:
+    """Choose a reading of each time: the earliest that is not before the time before it; NaN if unknown."""
+    found: list[float] = []
+    latest = -math.inf
+    for number, each in enumerate(readings):
+        fitting = [time for time in each if time >= latest]
+        found.append(fitting[0] if fitting else each[-1] if each else math.nan)
+        latest = found[-1] if each else latest
+        after = next((other[-1] for other in readings[number + 1 :] if other), math.inf)
+        if len(fitting) == 2 and fitting[1] <= after:
+            rejected.adjust(EITHER, place)
+    return found

@@ -4,6 +4,7 @@ import pytest
 
 from schedrl.settings import UserError
 from schedrl.workload.readers import json_text
+from schedrl.workload.zones import clock_of
 
 DAY = "2017-10-07 "
 
@@ -31,7 +32,8 @@ def test_times_count_from_the_first_submission(read_text):
     assert jobs.recorded_finish.tolist() == [104, 104]
     assert jobs.duration.tolist() == [74, 74]
     assert jobs.demand.tolist() == [[8], [8]]
-    assert dict(jobs.about) == {"start": DAY + "01:11:39"}
+    assert jobs.about["start"] == DAY + "01:11:39"
+    assert clock_of(jobs.about).hours(jobs.arrival[:1])[0] == pytest.approx(1 + 11 / 60 + 39 / 3600)
     assert jobs.user.tolist() == ["ce2f4c"] * 2
     assert jobs.extra["vc"].tolist() == ["ee9e8c"] * 2
     assert jobs.extra["status"].tolist() == ["Pass"] * 2
@@ -115,3 +117,34 @@ def test_a_list_is_read_entry_by_entry(read_text, monkeypatch):
 
 def pieces(raw, size):
     return (raw[at : at + size] for at in range(0, len(raw), size))
+
+
+NIGHT = "2017-11-05 "
+"""In it the clocks of US/Pacific went back at 02:00."""
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "seconds"),
+    [
+        ("00:30:00", "01:30:00", 3600),  # either makes sense: the earlier
+        ("00:30:00", "02:30:00", 10800),
+        ("01:50:00", "01:10:00", 1200),  # only one does
+        ("01:30:00", "03:00:00", 9000),
+    ],
+)
+def test_lengths_are_right_in_the_night_of_the_change(read_text, start, end, seconds):
+    one = job("a", attempts=[{**attempt(), "start_time": NIGHT + start, "end_time": NIGHT + end}])
+    one["submitted_time"] = NIGHT + "00:10:00"
+    jobs, rejected = read_text(json.dumps([one]))
+    assert jobs.duration.tolist() == [seconds]
+    assert not len(rejected)
+    either = (start, end) in (("00:30:00", "01:30:00"), ("01:30:00", "03:00:00"))
+    assert bool(rejected.adjusted) == either
+
+
+def test_without_changes_of_the_clock_some_jobs_of_that_night_end_before_they_start(read_text):
+    one = job("a", attempts=[{**attempt(), "start_time": NIGHT + "01:50:00", "end_time": NIGHT + "01:10:00"}])
+    with pytest.raises(UserError, match="negative_runtime"):
+        read_text(json.dumps([one]), time_zone="-08:00")
+    with pytest.raises(UserError, match=r"time zone 'US/Pazific' doesn't exist; names are like US/Pacific"):
+        read_text(json.dumps([one]), time_zone="US/Pazific")
