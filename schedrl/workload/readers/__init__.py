@@ -32,6 +32,7 @@ FORMATS = (
     "openb",
     "gwf",
     "batsim",
+    "kubernetes",
     "philly",
     "google2011",
     "google2019",

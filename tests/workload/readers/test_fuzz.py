@@ -58,6 +58,13 @@ SAMPLES = {
         '"attempts": [{"start_time": "2017-10-07 01:12:00", "end_time": "2017-10-07 02:00:00",',
         '"detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}]}]}]',
     ],
+    "kubernetes": [
+        '{"apiVersion": "v1", "items": [{"kind": "Pod", "metadata": {"name": "a", "namespace": "n",',
+        '"creationTimestamp": "2023-11-14T22:13:20Z"}, "spec": {"nodeName": "m", "containers": [',
+        '{"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}]}, "status": {"phase": "Succeeded",',
+        '"startTime": "2023-11-14T22:13:25Z", "containerStatuses": [{"state": {"terminated":',
+        '{"startedAt": "2023-11-14T22:13:26Z", "finishedAt": "2023-11-14T22:14:25Z"}}}]}}]}',
+    ],
     "slurm": [
         "JobID|User|Submit|Start|End|Timelimit|AllocCPUS|ReqMem|AllocTRES|State",
         "7|u|2024-03-04T08:00:00|2024-03-04T08:00:05|2024-03-04T09:00:05|2-00:00:00|8|2Gc|cpu=8,mem=16G|FAILED",
