@@ -207,7 +207,7 @@ class Told:
         if 0 < self.lacking < self.jobs:
             used = "as recorded, true run times where there are none"
         if self.model:
-            used = f"--estimates {self.model}"
+            used = f"model {self.model}"
         return {"jobs_without_estimate": self.lacking, "estimates": used}
 
 

@@ -71,7 +71,7 @@ def test_without_that_knowledge_the_same_jobs_look_as_they_would(here, monkeypat
         assert replay("plain", *(["--estimates", model] if model else [])) == 0
         table, content = figures(here)
         means[model] = table["mean"][0]
-        assert table["estimates"][0] == (f"--estimates {model}" if model else "true run times")
+        assert table["estimates"][0] == (f"model {model}" if model else "true run times")
         assert (model or "true run time") in content["estimates"]["said"][0]
     assert means[None] == means["true"] == pytest.approx(3.847, abs=1e-3)
     assert means["noise:1"] > 1.5 * means["true"]

@@ -84,7 +84,7 @@ def test_it_is_said_what_was_read_and_rounded(tmp_path):
     text = "\n".join(jobs.described(settings_of(trace, load=0.5, long_jobs="reject", max_job_duration=149)))
     for part in (
         "jobs.swf: 150 jobs; a step is 1 s; 10 units stand for 8 processors of cpu",
-        "1 rows rejected: 1 ",
+        "1 row rejected: 1 ",
         "135 of 150 jobs kept, 15 rejected (demands more than the cluster has)",
         "train: 81 jobs in ",
         "load after rounding cpu 50.",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from schedrl.settings import UserError, counted
+from schedrl.settings import UserError
 from schedrl.sim.deeprm.sequences import Sequences
 from schedrl.workload.constraint_lines import pool_lines
 from schedrl.workload.slots import Grid, Rounding, SlotJobs, amounts_of, make_grid
@@ -130,9 +130,7 @@ def described(jobs: ClusterJobs) -> list[str]:
     count = sum(map(len, workloads.values()))
     lines = [f"{jobs.workload_settings.trace_file}: {count:,} jobs; " + units_line(grid, resources, unit)]
     lines.append(jobs.workload_settings.told().shown())
-    rejected = jobs.workload_settings.rejected()
-    lines += [rejected.summary(), *rejected.work_lines()] if len(rejected) else []
-    lines += [f"{counted(count, 'row')}: {what}" for what, count in rejected.adjusted.items()]
+    lines += jobs.workload_settings.rejected().lines()
     lines += pool_lines(*workloads.values())
     lines += sum((part.rounding for part in parts.values()), Rounding()).lines()
     for family, part in parts.items():

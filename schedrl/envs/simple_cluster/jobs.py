@@ -242,6 +242,7 @@ def described(settings: SimpleClusterSettings) -> list[str]:
     lines = [
         *told_of(settings, [source.workload(0)]).lines(),
         f"{len(machines)} machines with {has}",
+        *(settings.workload_settings.rejected().lines() if traced else ()),
         *honoured_lines(*parts, machines=machines),
         f"{settings.workload}: a job every {scales.mean_gap:.3g}, {scales.mean_duration:.3g} long on average",
     ]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from schedrl.settings import Parser, UserError, counted, line_of, one_of
+from schedrl.settings import Parser, UserError, line_of, one_of
 from schedrl.workload.readers import FORMATS, Rejected, read_trace
 from schedrl.workload.types import Workload
 
@@ -63,12 +63,13 @@ def rejected_lines(rejected: Rejected, shown: int, workload: Workload | None = N
 
     With the jobs that were kept, it says which share of the work was lost.
     """
-    lines = [rejected.summary(), *rejected.work_lines(workload)] if len(rejected) else []
+    lines: list[str] = []
     seen: dict[str, int] = {}
     for row in rejected:
         seen[row.reason] = seen.get(row.reason, 0) + 1
         if seen[row.reason] <= shown:
             about = ", ".join(filter(None, (row.id and f"job {line_of(row.id)}", line_of(row.detail))))
             lines.append(f"  line {row.line}: {row.reason}" + (f" ({about})" if about else ""))
-    lines += [f"{counted(count, 'row')}: {what}" for what, count in rejected.adjusted.items()]
-    return lines + [f"note: {remark}" for remark in rejected.remarks]
+    said = rejected.lines(workload)
+    first = (1 + len(rejected.work_lines(workload))) * (len(rejected) > 0)
+    return said[:first] + lines + said[first:]

@@ -15,6 +15,7 @@ import numpy as np
 
 from schedrl.settings import UserError
 from schedrl.workload.constraints import Allowed, Predecessors
+from schedrl.workload.readers.cells import EPOCH_WORDS, epoch_seconds
 from schedrl.workload.readers.rejected import Rejected, work_unit
 from schedrl.workload.types import LATEST, Distinct, Resource, Workload
 
@@ -33,6 +34,8 @@ class Columns:
     """[n, R] of one instance."""
     resources: Sequence[Resource]
     time_unit: str = "s"
+    times_are_told: bool = False
+    """Whether the reader found out in which unit the times are."""
     estimate: np.ndarray | None = None
     instances: np.ndarray | None = None
     priority: np.ndarray | None = None
@@ -95,16 +98,16 @@ def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Worklo
     Raises:
         UserError: no job is left, or rows contradict each other.
     """
+    _question_size(columns, rejected)
     _reject(columns, rejected, ARRIVE_AND_RUN)
     _take_none_where_unstated(columns, rejected)
     _reject(columns, rejected, ASK)
     _forget_what_no_rule_needs(columns, rejected)
     _drop_repeated(columns, rejected, lenient)
     if not len(columns.line):
-        raise UserError(
-            f"{rejected.source}: no jobs; {rejected.summary()}. Check the file, its format and its units"
-        )
-    not_handed_on = ("line", "waits_for", "dropped", "think", "allowed")
+        advice = "; ".join(rejected.remarks) or "Check the file, its format and its units"
+        raise UserError(f"{rejected.source}: no jobs; {rejected.summary()}. {advice}")
+    not_handed_on = ("line", "waits_for", "dropped", "think", "allowed", "times_are_told")
     kept = {name: value for name, value in vars(columns).items() if name not in not_handed_on}
     kept["predecessors"] = _predecessors(columns, rejected)
     kept["allowed"] = None if columns.allowed is None else Allowed.parsed(columns.allowed)
@@ -112,6 +115,17 @@ def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Worklo
         if isinstance(column, np.ndarray) and column.base is None:
             column.flags.writeable = False  # so that they are taken over, not copied
     return Workload(**kept | {"id": Distinct(columns.id)})
+
+
+def _question_size(columns: Columns, rejected: Rejected) -> None:
+    """Say that arrivals have the size of other units: a format of seconds may have been filled in so."""
+    told = columns.times_are_told or columns.time_unit != "s"
+    unit = "" if told else epoch_seconds(columns.arrival)[1]
+    if unit not in ("", "s"):
+        rejected.remark(
+            f"arrivals have the size of {EPOCH_WORDS[unit]} since 1970 and are taken for seconds, as the "
+            f"format has them; write seconds, or a CSV that is read with a map: arrival=COLUMN[{unit}]"
+        )
 
 
 def _reject(columns: Columns, rejected: Rejected, rules: Sequence[Rule]) -> None:

@@ -35,6 +35,7 @@ WRITTEN = ("%a %b %d %H:%M:%S %Y", "%b %d %H:%M:%S %Y")
 """How C, LSF and PBS print a moment."""
 
 EPOCHS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+EPOCH_WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 """Unit in which clocks count from 1970 -> how many are a second."""
 FIRST, LATEST = 6.3e8, 4.2e9
 """Seconds since 1970 of 1990 and 2103: between them lie the moments of a log, whatever the unit."""

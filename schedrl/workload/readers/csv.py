@@ -132,7 +132,9 @@ def read(
     extra = {name: columns.pop(column) for name, column in others.items()}
     if "waits_for" in columns:
         columns["waits_for"] = names_in(columns["waits_for"])
-    held = Columns(**columns, demand=demand, resources=resources, about=about, extra=extra)
+    held = Columns(
+        **columns, demand=demand, resources=resources, about=about, extra=extra, times_are_told=True
+    )
     return build(held, rejected, lenient)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from schedrl.settings import UserError
 from schedrl.workload.readers.cells import (
     DATE,
+    EPOCH_WORDS,
     EPOCHS,
     LENGTH,
     Moments,
@@ -292,7 +293,7 @@ class Conversion:
             scaled = (
                 "" if unit == "s" else f", read as {column}[{unit}]; write {column}[s] if they are seconds"
             )
-            say(f"{column} counts {LONG[unit]} since 1970, by the size of its numbers{scaled}")
+            say(f"{column} counts {EPOCH_WORDS[unit]} since 1970, by the size of its numbers{scaled}")
         calendar = any(m.is_calendar for m in self.mapped.values())
         if not calendar and not self.epochs:
             if self.time_zone:
@@ -302,9 +303,6 @@ class Conversion:
             return {}
         zone = self.time_zone or self.mapped["arrival"].zone or "UTC"
         return {"UnixStartTime": "0", "TimeZoneString": zone}
-
-
-LONG = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}
 
 
 def _oddity(times: Mapping[str, float], length: float) -> tuple[int, float]:

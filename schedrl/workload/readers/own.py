@@ -103,6 +103,7 @@ def read_own(source: Source, rejected: Rejected, lenient: bool) -> Workload:
     constraints = _constraints(columns)
     return build(
         Columns(
+            times_are_told=True,
             **constraints,
             dropped=meta.dropped,
             **{"line" if name is LINE else name: column for name, column in columns.items()},

@@ -159,6 +159,12 @@ class Rejected:
         unknown = f"of {counted(self.unmeasured, 'row')} the work is not known" * (self.unmeasured > 0)
         return [f"lost with them: {'; '.join(filter(None, [*parts, unknown]))}"]
 
+    def lines(self, workload: Workload | None = None) -> list[str]:
+        """Return what a result rests on besides the jobs: what was rejected, lost, changed and told."""
+        lost = [self.summary(), *self.work_lines(workload)] if len(self) else []
+        changed = [f"{counted(count, 'row')}: {what}" for what, count in self.adjusted.items()]
+        return lost + changed + [f"note: {remark}" for remark in self.remarks]
+
     def summary(self) -> str:
         """Return one line: how many, and why."""
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.counts.items())

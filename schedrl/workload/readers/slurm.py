@@ -187,6 +187,7 @@ def _built(
         extra["nodes"] = nodes
     return build(
         Columns(
+            times_are_told=True,
             **columns,
             demand=np.column_stack(demand) / (whole[:, None] if gangs else 1.0),
             instances=whole if gangs else None,

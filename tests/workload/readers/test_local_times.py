@@ -200,3 +200,22 @@ def test_minutes_or_hours_need_a_word(read_text):
             seconds,
             3600,
         ]
+
+
+@pytest.mark.parametrize(("unit", "parts"), [("milliseconds", 10**3), ("microseconds", 10**6)])
+def test_a_format_of_seconds_says_where_arrivals_have_another_size(read_text, unit, parts):
+    rows = "".join(
+        f"{i} {(1_700_000_000 + 60 * i) * parts} 0 60 1 -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1\n" for i in range(5)
+    )
+    names = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase"
+    created, ended, placed = ((1_700_000_000 + after) * parts for after in (0, 100, 50))
+    pods = f"{names},creation_time,deletion_time,scheduled_time\np,6000,12288,0,0,,LS,Running,"
+    pods += f"{created},{ended},{placed}\n"
+    for text, format in ((rows, "swf"), (pods, "openb")):
+        said = f"the size of {unit} since 1970"
+        if parts == 10**3:
+            assert any(said in remark for remark in read_text(text, format)[1].remarks)
+        else:  # later than any time can be
+            with pytest.raises(UserError, match=said):
+                read_text(text, format)
+    assert not read_text(rows.replace("17000", "0"), "swf")[1].remarks
