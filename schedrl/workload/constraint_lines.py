@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from schedrl.settings import counted
 from schedrl.workload.constraints import ABSENT, CIRCLE, ITSELF, LEFT_OUT, REJECTED, Predecessors
 from schedrl.workload.machines import Machines
 from schedrl.workload.types import Workload
@@ -97,4 +98,4 @@ def _stated(column: np.ndarray) -> list:
 
 
 def _jobs(parts: tuple[Workload, ...], count: int, what_they_do: str) -> str:
-    return f"{count:,} of {sum(map(len, parts)):,} jobs {what_they_do}{'s' if count == 1 else ''}"
+    return f"{count:,} of {counted(sum(map(len, parts)), 'job')} {what_they_do}{'s' if count == 1 else ''}"

@@ -11,6 +11,8 @@ from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.types import Workload
 
 PERCENTILES = (50, 90, 99)
+SHOWN = 5
+"""Jobs that are named."""
 
 
 def describe(workload: Workload, rejected: Rejected | None = None, capacity: Any = None) -> dict[str, Any]:
@@ -24,9 +26,10 @@ def describe(workload: Workload, rejected: Rejected | None = None, capacity: Any
     Returns:
         jobs, rejected (by reason), lost_work (of them, by resource), rejected_of_unknown_work,
         adjusted, remarks, time_unit, span (first to last arrival), users,
-        with_estimate, gangs; `load`, `capacity` and `work_per_time` by resource; `statistics`: duration,
-        estimate_over_duration, inter_arrival, instances and the demands, each with count, mean, cv
-        (standard deviation over mean), min, p50, p90, p99, max.
+        with_estimate, gangs, exceed_capacity (jobs that ask for more than all there is) and
+        first_to_exceed (their ids); `load` (of the others), `capacity` and `work_per_time` by
+        resource; `statistics`: duration, estimate_over_duration, inter_arrival, instances and the
+        demands, each with count, mean, cv (standard deviation over mean), min, p50, p90, p99, max.
     """
     gaps = np.diff(workload.arrival)
     estimate, duration = np.asarray(workload.estimate), np.asarray(workload.duration)
@@ -42,6 +45,9 @@ def describe(workload: Workload, rejected: Rejected | None = None, capacity: Any
         np.asarray(workload.capacity if capacity is None else capacity, float), len(workload.resources)
     )
     names = [resource.name for resource in workload.resources]
+    held = np.asarray(workload.instances)[:, None] * workload.demand
+    over = (held > np.nan_to_num(room, nan=np.inf)).any(1)
+    fitting = workload.take(~over) if over.any() and not over.all() else workload
     return {
         "jobs": len(workload),
         "rejected": {} if rejected is None else rejected.counts,
@@ -56,7 +62,9 @@ def describe(workload: Workload, rejected: Rejected | None = None, capacity: Any
         "gangs": int((np.asarray(workload.instances) > 1).sum()),
         "resources": {r.name: r.unit for r in workload.resources},
         "capacity": dict(zip(names, map(_number, room), strict=True)),
-        "load": dict(zip(names, _load(workload, room), strict=True)),
+        "exceed_capacity": int(over.sum()),
+        "first_to_exceed": [str(name) for name in np.asarray(workload.id)[over][:SHOWN]],
+        "load": dict(zip(names, _load(fitting, room), strict=True)),
         "work_per_time": dict(zip(names, _load(workload, np.ones(len(names))), strict=True)),
         "statistics": {name: _statistics(column) for name, column in columns.items()},
         "about": dict(workload.about),

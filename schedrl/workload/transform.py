@@ -194,7 +194,7 @@ def fitted(
     instances = np.asarray(workload.instances)[:, None]
     over = workload.demand * instances > room
     large = over.any(1)
-    rejected = Rejected("the workload")
+    rejected = Rejected("the workload", place="number")
     if too_large == "clip":
         rejected.adjust("demand clipped to the cluster's capacity", np.flatnonzero(large) + 1)
         demand = np.minimum(workload.demand, room / instances)

@@ -254,6 +254,7 @@ def test_a_spent_budget_waits_for_no_worker_that_is_starting():
     assert workers.shared["stop"]
 
 
+@pytest.mark.slow
 def test_a_frozen_worker_is_replaced(capsys):
     workers = crew(total_steps=10**9, updates_per_record=1, worker_timeout=20.0)
     with workers:

@@ -57,6 +57,7 @@ def apply(diff: str, path: Path) -> None:
     path.write_text(text.replace(before, after), encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("heading", SECTIONS)
 def test_the_steps_work_as_written(heading, copy):
     for block in SECTIONS[heading]:

@@ -33,7 +33,12 @@ def uninterrupted(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 42), (signal.SIGHUP, 42)]
+    ("number", "code"),
+    [
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
+        (signal.SIGTERM, 42),
+        pytest.param(signal.SIGHUP, 42, marks=pytest.mark.slow),
+    ],
 )
 def test_a_signal_saves_and_resuming_equals_never_stopping(number, code, uninterrupted, tmp_path, root):
     folder = tmp_path / "run"
@@ -54,7 +59,7 @@ def test_a_signal_saves_and_resuming_equals_never_stopping(number, code, uninter
     assert (folder / "reward_history.npy").read_bytes() == (uninterrupted / "reward_history.npy").read_bytes()
 
 
-@pytest.mark.parametrize("door", [["-m", "ppo.train"], ["train.py"]])
+@pytest.mark.parametrize("door", [pytest.param(["-m", "ppo.train"], marks=pytest.mark.slow), ["train.py"]])
 def test_the_algorithms_own_doors_give_the_same_run(door, uninterrupted, tmp_path, root):
     where = root / "ppo" if door == ["train.py"] else tmp_path
     names = ["--env_name", "deeprm", "--render", "False"]

@@ -28,6 +28,7 @@ def quick(monkeypatch):
         monkeypatch.setattr(module, "train", train)
 
 
+@pytest.mark.slow
 def test_placement_judges_each_seed_against_the_best_rules(tmp_path, capsys):
     words = "--jobs poisson-0.9,two-kinds-0.9 --seeds 0 --num_sequences 12 --validation_sequences 4"
     words += f" --out {tmp_path}"

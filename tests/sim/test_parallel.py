@@ -37,7 +37,10 @@ def test_every_batch_is_compared():
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=["bitplanes", "counts, original"])
-@pytest.mark.parametrize("representation", ["slots", "compact", "image", "state"])
+@pytest.mark.parametrize(
+    "representation",
+    ["slots", *(pytest.param(name, marks=pytest.mark.slow) for name in ("compact", "image", "state"))],
+)
 def test_threads_change_nothing(kind, representation):
     serial, parallel = (clusters(threads, representation=representation, **kind) for threads in (1, 2))
     rng = np.random.default_rng(0)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from schedrl.settings import UserError
+from schedrl.settings import UserError, counted
 from schedrl.sim.deeprm.sequences import Sequences
 from schedrl.workload.constraint_lines import pool_lines
 from schedrl.workload.slots import Grid, Rounding, SlotJobs, amounts_of, make_grid
@@ -81,7 +81,7 @@ def part_of(jobs: ClusterJobs, state: State, family: str, load: float | None) ->
             + ", ".join(f"{count} {reason}" for reason, count in rounding.rejected.items())
         )
     if workload.arrival[-1] == start:
-        raise UserError(f"all {len(workload)} jobs of {name} arrive at once; take a longer trace")
+        raise UserError(f"all {counted(len(workload), 'job')} of {name} arrive at once; take a longer trace")
     # As long as its jobs' mean gaps together, as `Workload.load` counts it.
     span = (workload.arrival[-1] - start) * len(workload) / (len(workload) - 1) / grid.time_step
     steps = max(1, round(span if load is None else float(grid.work(placed).max()) / load))
@@ -128,7 +128,9 @@ def described(jobs: ClusterJobs) -> list[str]:
     resources, unit = workloads["train"].resources, workloads["train"].time_unit
     parts = {family: part_of(jobs, state, family, jobs.load) for family in FAMILIES}
     count = sum(map(len, workloads.values()))
-    lines = [f"{jobs.workload_settings.trace_file}: {count:,} jobs; " + units_line(grid, resources, unit)]
+    lines = [
+        f"{jobs.workload_settings.trace_file}: {counted(count, 'job')}; " + units_line(grid, resources, unit)
+    ]
     lines.append(jobs.workload_settings.told().shown())
     lines += jobs.workload_settings.rejected().lines()
     lines += pool_lines(*workloads.values())
@@ -136,7 +138,7 @@ def described(jobs: ClusterJobs) -> list[str]:
     for family, part in parts.items():
         apart = part.steps / jobs.sequence_length
         lines.append(
-            f"{family}: {part.rounding.kept:,} jobs in {part.steps:,} steps, load after rounding "
+            f"{family}: {counted(part.rounding.kept, 'job')} in {part.steps:,} steps, load after rounding "
             f"{load_text(grid.work(part.jobs) / part.steps, grid, resources)}; "
             + (f"{apart:.1f} sequences without overlap" if apart > 1 else "a sequence repeats it")
         )

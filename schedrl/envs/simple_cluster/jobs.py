@@ -15,7 +15,7 @@ import numpy as np
 from schedrl.envs.declared import EVERYTHING, LOAD, RUN_TIMES, Declared
 from schedrl.envs.in_turn import InTurn
 from schedrl.envs.workload_choice import TRACE
-from schedrl.settings import UserError, one_of
+from schedrl.settings import UserError, counted, one_of
 from schedrl.sim.cluster.problem import FITS, REASONS, Problem, own_reasons, prepare
 from schedrl.workload.constraint_lines import honoured_lines
 from schedrl.workload.estimates import Told, told
@@ -241,7 +241,7 @@ def described(settings: SimpleClusterSettings) -> list[str]:
     parts = [settings.workload_settings.part(family) for family in FAMILIES] if traced else []
     lines = [
         *told_of(settings, [source.workload(0)]).lines(),
-        f"{len(machines)} machines with {has}",
+        f"{counted(len(machines), 'machine')} with {has}",
         *(settings.workload_settings.rejected().lines() if traced else ()),
         *honoured_lines(*parts, machines=machines),
         f"{settings.workload}: a job every {scales.mean_gap:.3g}, {scales.mean_duration:.3g} long on average",

@@ -24,6 +24,7 @@ from schedrl.evaluation.cluster.timeline import Heat
 from schedrl.evaluation.comparison import MIN_SEQUENCES
 from schedrl.evaluation.definitions import TAU
 from schedrl.evaluation.statistics import Interval, Resampled, resample
+from schedrl.settings import counted
 from schedrl.sim.cluster.schedule import Schedule
 from schedrl.workload.estimates import Told
 
@@ -220,13 +221,13 @@ class Replay:
             counts = found.measures
             if counts["rejected"] > least:
                 yield (
-                    f"{found.label}: turned away {counts['rejected'] - least:,} jobs that others took; its "
-                    "mean lacks them and is of other jobs"
+                    f"{found.label}: turned away {counted(counts['rejected'] - least, 'job')} that others "
+                    "took; its mean lacks them and is of other jobs"
                 )
             if missing > min(self.uncounted):
                 yield (
-                    f"{found.label}: its runs were cut off before {missing:,} jobs came; its mean lacks them "
-                    "and says nothing"
+                    f"{found.label}: its runs were cut off before {counted(missing, 'job')} came; its mean "
+                    "lacks them and says nothing"
                 )
             elif counts["unfinished"] + counts["failed"]:
                 yield (

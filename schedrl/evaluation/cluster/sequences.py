@@ -19,6 +19,7 @@ from schedrl.evaluation.cluster.fragmentation import fragmentation
 from schedrl.evaluation.cluster.metrics import bounded_slowdowns, measure, turnaround, waits
 from schedrl.evaluation.cluster.replay import COLUMNS, CURVE, HOT_SPANS, Entry, Replay, hot_spot
 from schedrl.evaluation.definitions import slowdown, spread
+from schedrl.settings import counted
 from schedrl.sim.cluster.schedule import FINISHED, Schedule
 from schedrl.workload.estimates import Told
 from schedrl.workload.units import SECONDS
@@ -171,7 +172,7 @@ def conclusion(replay: Replay, label: str) -> str:
     means = replay.resampled.means
     refused = [e.measures["rejected"] for e in replay.entries]
     more = refused[i] - min(refused)
-    away = f"it turned away {more:,} jobs, which its mean lacks" if more else ""
+    away = f"it turned away {counted(more, 'job')}, which its mean lacks" if more else ""
     if not np.isfinite(means[i]):
         return f"{label}: no job came in any sequence, so nothing was measured{away and '; '}{away}."
     text = f"{label} has a mean bounded slowdown of {means[i]:.3f}"
@@ -191,7 +192,7 @@ def conclusion(replay: Replay, label: str) -> str:
         found[d.verdict].append(f"{labels[j]} ({span})")
     parts = [f"{words[verdict]} {', '.join(names)}" for verdict, names in found.items() if names]
     undone = replay.entries[i].measures["unfinished"] + replay.entries[i].measures["failed"]
-    left = f"; it left {undone:,} jobs undone, so its mean is a lower bound" if undone else ""
+    left = f"; it left {counted(undone, 'job')} undone, so its mean is a lower bound" if undone else ""
     return f"{text}: {'; '.join(parts)}{left}{away and '; '}{away}."
 
 
@@ -204,7 +205,7 @@ def _play(policy: Any, settings: Any, count: int, seed: int, family: str, mode: 
 
 def _say(progress: Callable[[str], None] | None, label: str, count: int) -> None:
     if progress:
-        progress(f"evaluating {label} on {count} sequences")
+        progress(f"evaluating {label} on {counted(count, 'sequence')}")
 
 
 def _entry(

@@ -19,7 +19,7 @@ from schedrl.launch.interrupts import Interrupts
 from schedrl.launch.plan import Plan
 from schedrl.launch.speaker import Speaker
 from schedrl.launch.workload import described
-from schedrl.settings import UserError, error_line
+from schedrl.settings import UserError, counted, error_line
 from schedrl.settings.claims import claim
 
 FAILED = 1
@@ -72,7 +72,10 @@ def announce(
     parts = [f"{found.count(key)} {words}" for key, words in counts.items() if key in found]
     for text in reuse.told_of(own.folder for own in runs if states[_folder(own)] != "new"):
         say(text)
-    say(f"budget {plan.budget:,} decisions per run; seeds {seeds}; {len(runs)} runs: {', '.join(parts)}")
+    say(
+        f"budget {plan.budget:,} decisions per run; seeds {seeds}; "
+        f"{counted(len(runs), 'run')}: {', '.join(parts)}"
+    )
 
 
 def train(
@@ -93,7 +96,9 @@ def train(
     jobs, rule = training.number_of_jobs(plan.settings.num_jobs, missing)
     at_a_time = f"{jobs if jobs > 0 else 'all'} at a time, {rule}"
     say(f"training in {plan.folder}, {at_a_time}; Ctrl-C saves")
-    facts["Training"] = f"{len(missing)} of {len(runs)} runs were trained for this report, {at_a_time}"
+    facts["Training"] = (
+        f"{len(missing)} of {counted(len(runs), 'run')} were trained for this report, {at_a_time}"
+    )
     if plan.settings.retrain:  # all at once: a call without --retrain can then go on where this one ends
         for own in missing:
             with claim(_folder(own)):

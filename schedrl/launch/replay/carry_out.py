@@ -19,7 +19,7 @@ from schedrl.launch.replay.estimating import estimated
 from schedrl.launch.replay.request import Request
 from schedrl.launch.replay.tuning import tune
 from schedrl.launch.speaker import Speaker
-from schedrl.settings import UserError
+from schedrl.settings import UserError, counted
 from schedrl.sim.cluster.rule import Hold
 from schedrl.sim.cluster.schedule import Schedule
 
@@ -59,7 +59,7 @@ def run(request: Request) -> int:
         replay = Replay(tuple(entries), request.settings.seed, **options)
         say("comparing and drawing")
         facts = (*data.facts, *shown, f"To make this page again: {request.command}")
-        title = f"{Path(request.settings.trace).name} on {len(data.machines):,} machines"
+        title = f"{Path(request.settings.trace).name} on {counted(len(data.machines), 'machine')}"
         origin = report.Origin(title, facts, data.workload.time_unit)
         paths = report.write(replay, request.folder, origin, small)
     except OSError as error:
@@ -125,7 +125,9 @@ def _play_all(
         for number, name in enumerate(request.rules, 1):
             label = holding.label(name, numbers.get(name)) if _holds(request, name) else name
             turn = f"{number}/{len(request.rules)} {label}"
-            with say.if_it_lasts(f"{turn}: still playing {len(data.workload):,} jobs; Ctrl-C ends it", LASTS):
+            with say.if_it_lasts(
+                f"{turn}: still playing {counted(len(data.workload), 'job')}; Ctrl-C ends it", LASTS
+            ):
                 schedule, seconds, more = play(name)
             more |= {"tau": settings.tau, "wait_limit": settings.wait_limit}
             more["until"] = float(entries[0].heat.edges[-1]) if entries else None

@@ -10,7 +10,7 @@ import numpy as np
 
 from schedrl.launch.replay.load import at_load, load_lines
 from schedrl.launch.replay.settings import ReplaySettings
-from schedrl.settings import UserError, line_of
+from schedrl.settings import UserError, counted, line_of
 from schedrl.sim.cluster.problem import REASONS, prepare
 from schedrl.workload.cluster_file import read_cluster
 from schedrl.workload.command.reading import read_given, rejected_lines
@@ -50,7 +50,7 @@ def load_data(settings: ReplaySettings, reading: argparse.Namespace) -> Data:
     known = told(workload, model)
     if model is not None:
         workload = with_model(workload, model, settings.seed)
-    lines = [f"{len(workload):,} jobs of {settings.trace}", *known.lines()]
+    lines = [f"{counted(len(workload), 'job')} of {settings.trace}", *known.lines()]
     lines += rejected_lines(rejected, SHOWN, workload)
     if machines is None:
         machines = as_one_machine(workload)

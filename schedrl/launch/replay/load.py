@@ -15,6 +15,7 @@ import numpy as np
 from schedrl.settings import UserError
 from schedrl.workload import transform
 from schedrl.workload.types import Workload
+from schedrl.workload.units import LOADS
 
 CROWDED = 1.5
 """What a remedy aims at: the most of the busiest resource that would be in use at once if nobody waited."""
@@ -78,19 +79,19 @@ def remedy(fitting: Workload, capacity: np.ndarray, num_machines: int) -> str:
     """Say which flags would make a queue."""
     most = float(np.nanmax(peak(fitting, capacity, 0.0)))  # all at once
     if most >= CROWDED:
-        return f"For a queue: --load {_load_for(fitting, capacity):.2g}"
+        return f"For a queue: --load {_load_for(fitting, capacity)}"
     few = max(1, int(num_machines * most / (2 * CROWDED)))
     if few == num_machines:
         return "The trace is too short to fill this cluster"
     load = _load_for(fitting, capacity * few / num_machines)
     return (
         f"Even all jobs at once would take {most:.0%}: the trace is too short to fill this cluster at any "
-        f"load, but it fills a part of it: --num_machines {few} --load {load:.2g}"
+        f"load, but it fills a part of it: --num_machines {few} --load {load}"
     )
 
 
-def _load_for(fitting: Workload, capacity: np.ndarray) -> float:
-    """Return the load at which CROWDED of the busiest resource would be in use at once."""
+def _load_for(fitting: Workload, capacity: np.ndarray) -> str:
+    """Return, as --load takes it, where CROWDED of the busiest resource would be in use at once."""
     low, high = -25.0, 25.0  # logarithms of the stretch; the longer, the less is in use
     for _ in range(30):
         middle = (low + high) / 2
@@ -98,4 +99,4 @@ def _load_for(fitting: Workload, capacity: np.ndarray) -> float:
             low = middle
         else:
             high = middle
-    return float(np.nanmax(fitting.load(capacity)) / np.exp(high))
+    return f"{np.clip(np.nanmax(fitting.load(capacity)) / np.exp(high), *LOADS):.2g}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from schedrl.settings import Parser, UserError, whole_number
+from schedrl.settings import Parser, UserError, counted, whole_number
 from schedrl.workload import transform
 from schedrl.workload.command.reading import add_reading, read_given, rejected_lines
 from schedrl.workload.readers import Rejected
@@ -48,13 +48,13 @@ def run(args: Any) -> int:
     write_trace(workload, args.out)
     for line in rejected_lines(rejected, 3, read) + rejected_lines(unfit, 3, workload):
         print(line)
-    print(f"wrote {len(workload):,} jobs to {args.out}")
+    print(f"wrote {counted(len(workload), 'job')} to {args.out}")
     return 0
 
 
 def transformed(workload: Workload, args: Any) -> tuple[Workload, Rejected]:
     """Apply what the command line asks for; also return the jobs that don't fit."""
-    unfit = Rejected("the workload")
+    unfit = Rejected("the workload", place="number")
     if args.window is not None:
         workload = transform.window(workload, *_span(args.window))
     if (args.split is None) != (args.part is None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from schedrl.settings import Parser, add_arguments, resolve, whole_number
+from schedrl.settings import Parser, add_arguments, counted, resolve, whole_number
 from schedrl.workload.command.inspect import report
 from schedrl.workload.description import describe
 from schedrl.workload.generators import GENERATORS, generate, settings_of
@@ -39,7 +39,7 @@ def run(args: Any) -> int:
     workload = generate(resolve([kind], args)[kind], args.num_jobs, args.seed, args.family)
     if args.out:
         write_trace(workload, args.out)
-        print(f"wrote {len(workload):,} jobs to {args.out}")
+        print(f"wrote {counted(len(workload), 'job')} to {args.out}")
     else:
         print("\n".join(report(describe(workload))))
     return 0

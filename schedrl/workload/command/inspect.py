@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from schedrl.settings import Parser, whole_number
+from schedrl.settings import Parser, counted, whole_number
 from schedrl.workload.command.reading import add_reading, read_given, rejected_lines
 from schedrl.workload.constraint_lines import honoured_lines
 from schedrl.workload.description import describe
@@ -65,10 +65,11 @@ def run(args: Any) -> int:
 def report(figures: dict[str, Any], notes: Sequence[str] = ()) -> list[str]:
     """Return the lines that a person reads; `notes` stand behind the first."""
     unit = figures["time_unit"]
+    users = counted(figures["users"], "user") if figures["users"] else "no users"
     lines = [
-        f"{figures['jobs']:,} jobs over {_time(figures['span'], unit)} (first to last arrival), "
-        f"{figures['users'] or 'no'} users, {figures['with_estimate']:,} with an estimate, "
-        f"{figures['gangs']:,} gangs",
+        f"{counted(figures['jobs'], 'job')} over {_time(figures['span'], unit)} (first to last arrival), "
+        f"{users}, {figures['with_estimate']:,} with an estimate, "
+        f"{counted(figures['gangs'], 'gang')}",
         *notes,
         "",
     ]
@@ -80,6 +81,13 @@ def report(figures: dict[str, Any], notes: Sequence[str] = ()) -> list[str]:
             "capacity not known" if load is None else f"load {load:.1%} of {capacity:,.6g} {resource_unit}"
         )
         lines.append(f"{name:10}{known}; {busy}")
+    if over := figures["exceed_capacity"]:
+        first = ", ".join(figures["first_to_exceed"])
+        more = ", ..." if over > len(figures["first_to_exceed"]) else ""
+        lines.append(
+            f"{counted(over, 'job')} ask{'s' if over == 1 else ''} for more than all of that, can never run, "
+            f"and {'is' if over == 1 else 'are'} not in the load: {first}{more}"
+        )
     names = {"duration": f"duration [{unit}]", "inter_arrival": f"inter-arrival [{unit}]"}
     names |= {f"demand.{name}": f"{name} [{text}]" for name, text in figures["resources"].items()}
     header = ("mean", "cv", "min", "p50", "p90", "p99", "max")

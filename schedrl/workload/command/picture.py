@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from schedrl.settings import UserError, save_picture
+from schedrl.settings import UserError, counted, save_picture
 from schedrl.settings.claims import claim_file
 from schedrl.workload.types import Workload
 from schedrl.workload.units import SECONDS
@@ -34,7 +34,7 @@ def draw(workload: Workload, path: str, title: str) -> None:
     _sizes(panels[0, 1], workload)
     _durations(panels[1, 0], workload)
     _hours(panels[1, 1], workload)
-    figure.suptitle(f"{Path(title).name}: {len(workload):,} jobs")
+    figure.suptitle(f"{Path(title).name}: {counted(len(workload), 'job')}")
     try:
         with claim_file(path, "--plot"):
             save_picture(figure, path, dpi=110)

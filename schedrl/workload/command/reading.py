@@ -69,7 +69,7 @@ def rejected_lines(rejected: Rejected, shown: int, workload: Workload | None = N
         seen[row.reason] = seen.get(row.reason, 0) + 1
         if seen[row.reason] <= shown:
             about = ", ".join(filter(None, (row.id and f"job {line_of(row.id)}", line_of(row.detail))))
-            lines.append(f"  line {row.line}: {row.reason}" + (f" ({about})" if about else ""))
+            lines.append(f"  {rejected.place} {row.line}: {row.reason}" + (f" ({about})" if about else ""))
     said = rejected.lines(workload)
     first = (1 + len(rejected.work_lines(workload))) * (len(rejected) > 0)
     return said[:first] + lines + said[first:]

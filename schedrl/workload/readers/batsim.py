@@ -73,6 +73,8 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bo
     line = np.array([place for place, _ in good], np.int64)
     rejected.adjust("the job was longer than its walltime, so it is cut there", line[length > estimate])
     nodes = json_number(held.get("nb_res"))
+    if nodes is None or not 0 < nodes < math.inf:
+        rejected.remark("nb_res is no number of hosts, so the capacity is not known; give --capacity cpu=...")
     return build(
         Columns(
             line=line,

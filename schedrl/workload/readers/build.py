@@ -15,7 +15,7 @@ import numpy as np
 
 from schedrl.settings import UserError
 from schedrl.workload.constraints import Allowed, Predecessors
-from schedrl.workload.readers.cells import EPOCH_WORDS, epoch_seconds
+from schedrl.workload.readers.plausible import question_capacity, question_size
 from schedrl.workload.readers.rejected import Rejected, work_unit
 from schedrl.workload.types import LATEST, Distinct, Resource, Workload
 
@@ -98,7 +98,7 @@ def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Worklo
     Raises:
         UserError: no job is left, or rows contradict each other.
     """
-    _question_size(columns, rejected)
+    question_size(columns, rejected)
     _reject(columns, rejected, ARRIVE_AND_RUN)
     _take_none_where_unstated(columns, rejected)
     _reject(columns, rejected, ASK)
@@ -107,6 +107,7 @@ def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Worklo
     if not len(columns.line):
         advice = "; ".join(rejected.remarks) or "Check the file, its format and its units"
         raise UserError(f"{rejected.source}: no jobs; {rejected.summary()}. {advice}")
+    question_capacity(columns, rejected)
     not_handed_on = ("line", "waits_for", "dropped", "think", "allowed", "times_are_told")
     kept = {name: value for name, value in vars(columns).items() if name not in not_handed_on}
     kept["predecessors"] = _predecessors(columns, rejected)
@@ -115,17 +116,6 @@ def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Worklo
         if isinstance(column, np.ndarray) and column.base is None:
             column.flags.writeable = False  # so that they are taken over, not copied
     return Workload(**kept | {"id": Distinct(columns.id)})
-
-
-def _question_size(columns: Columns, rejected: Rejected) -> None:
-    """Say that arrivals have the size of other units: a format of seconds may have been filled in so."""
-    told = columns.times_are_told or columns.time_unit != "s"
-    unit = "" if told else epoch_seconds(columns.arrival)[1]
-    if unit not in ("", "s"):
-        rejected.remark(
-            f"arrivals have the size of {EPOCH_WORDS[unit]} since 1970 and are taken for seconds, as the "
-            f"format has them; write seconds, or a CSV that is read with a map: arrival=COLUMN[{unit}]"
-        )
 
 
 def _reject(columns: Columns, rejected: Rejected, rules: Sequence[Rule]) -> None:

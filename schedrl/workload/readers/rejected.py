@@ -67,10 +67,12 @@ class Rejected:
     Args:
         source: name of the file, for messages.
         strict: raise on the first row instead of collecting it.
+        place: what `line` counts: lines of the file, or numbers of jobs that are no rows of a file.
     """
 
-    def __init__(self, source: str = "", strict: bool = False) -> None:
+    def __init__(self, source: str = "", strict: bool = False, place: str = "line") -> None:
         self.source = source
+        self.place = place
         self.strict = strict
         self._rows: list[RejectedRow] = []
         self.adjusted: Counter[str] = Counter()
@@ -133,7 +135,7 @@ class Rejected:
 
     def _place(self, row: RejectedRow) -> str:
         about = f" ({', '.join(filter(None, (row.id and f'job {row.id}', row.detail)))})"
-        return f"{self.source}, line {row.line}: {row.reason}{about if about != ' ()' else ''}"
+        return f"{self.source}, {self.place} {row.line}: {row.reason}{about if about != ' ()' else ''}"
 
     @property
     def counts(self) -> dict[str, int]:

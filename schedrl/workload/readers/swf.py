@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schedrl.settings import UserError
+from schedrl.settings import UserError, line_of
 from schedrl.workload.readers.build import Columns, build
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected, work_unit
@@ -94,8 +94,7 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bo
     waits_for, think = (columns.pop(name) for name in WAITS)
     if not (columns["id"].astype(str) == "0").any():
         waits_for = np.where(waits_for == 0, np.nan, waits_for)
-    procs = header.get("MaxProcs", header.get("MaxNodes", ""))
-    capacity = [float(number[0]) if (number := re.findall(r"\d+", procs)) else np.nan]
+    capacity = [_processors(header, rejected)]
     return build(
         Columns(
             **columns,
@@ -163,6 +162,28 @@ def first_stated(wanted: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
     """Return what was asked for, else what was had, where either is above 0; NaN elsewhere. [n]."""
     chosen = np.where(wanted > 0, wanted, otherwise)
     return np.where(chosen > 0, chosen, np.nan)
+
+
+def _processors(header: dict[str, str], rejected: Rejected) -> float:
+    """Return how many processors there are by the header, unknown where it doesn't say that plainly."""
+    name = next((name for name in ("MaxProcs", "MaxNodes") if header.get(name, "").strip()), "")
+    if not name:
+        return np.nan
+    text = header[name].strip()
+    plain = re.fullmatch(r"(\d{1,12}|\d{1,3}(?:[,' ]\d{3}){1,3})(?:\s*\(.*\)|\D*)", text, re.ASCII)
+    count = float(re.sub(r"\D", "", plain[1])) if plain else 0.0
+    if not count:
+        rejected.remark(
+            f"the header's {name} is {line_of(text, 60)!r}, no plain number, so the capacity is not known; "
+            "give --capacity cpu=..."
+        )
+        return np.nan
+    if name == "MaxNodes":
+        rejected.remark(
+            f"the header has no MaxProcs, so MaxNodes, {count:,.0f}, is taken for processors; where a node "
+            "has several, give --capacity cpu=..."
+        )
+    return count
 
 
 def read_header(source: Source) -> dict[str, str]:
