@@ -1,6 +1,9 @@
 """Which hour of the day a time of a trace was; case 39."""
 
+import json
+import zoneinfo
 from datetime import datetime, timedelta
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -8,13 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schedrl.settings import UserError
+from schedrl.workload.command import picture
 from schedrl.workload.readers import read_trace
 from schedrl.workload.transform import stretched, window
-from schedrl.workload.zones import clock_of
+from schedrl.workload.zones import clock_of, zone_of
 
 ROWS = "".join(f"{i} {60 * i} 0 60 1 -1 -1 1 60 -1 1 1 1 1 1 1 -1 -1\n" for i in range(3))
 WORDS = ("UnixStartTime", "TimeZone", "TimeZoneString", "StartTime")
-CASE_39 = {
+CLOCKS = {
     (1700000000, 3600, "US/Pacific", "Tue Nov 14 14:13:20 PST 2023"): 14.2222,
     (1700000000, None, "Asia/Tokyo", "Wed Nov 15 07:13:20 JST 2023"): 7.2222,
     (1688385600, 3600, "Europe/Stockholm", "Mon Jul 03 14:00:00 CEST 2023"): 14.0,
@@ -33,12 +38,22 @@ def about(*values):
     return {word: str(value) for word, value in zip(WORDS, values, strict=True) if value is not None}
 
 
-@pytest.mark.parametrize(("header", "hour"), CASE_39.items())
+@pytest.mark.parametrize(("header", "hour"), CLOCKS.items())
 def test_the_hour_at_time_0(header, hour, tmp_path):
     path = tmp_path / "log.swf"
     path.write_text("".join(f"; {word}: {text}\n" for word, text in about(*header).items()) + ROWS)
     jobs, _ = read_trace(path)
     assert clock_of(jobs.about).hours(jobs.arrival[:1])[0] == pytest.approx(hour, abs=1e-4)
+
+
+FOLDER = Path(__file__).parent / "readers" / "cases" / "39"
+HOURS = json.loads((FOLDER / "expected.json").read_text())["expected"]["clock_at_time_0_hours"]
+
+
+@pytest.mark.parametrize("name", HOURS)
+def test_case_39_as_it_is(name):
+    jobs, _ = read_trace(FOLDER / name)
+    assert clock_of(jobs.about).hours(jobs.arrival[:1])[0] == pytest.approx(HOURS[name], abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +85,7 @@ def test_clocks_change_with_the_zone(zone, start, after):
     assert clock.hours(np.array([float(after)]))[0] == pytest.approx(hour, abs=1e-6)
 
 
-@pytest.mark.parametrize("header", [h for h in CASE_39])
+@pytest.mark.parametrize("header", CLOCKS)
 def test_a_window_keeps_the_clock_and_other_gaps_have_none(header, tmp_path):
     path = tmp_path / "log.swf"
     path.write_text("".join(f"; {word}: {text}\n" for word, text in about(*header).items()) + ROWS)
@@ -85,8 +100,6 @@ def test_a_window_keeps_the_clock_and_other_gaps_have_none(header, tmp_path):
 def test_the_title_says_what_the_hours_are(tmp_path):
     from matplotlib.figure import Figure
 
-    from schedrl.workload.command import picture
-
     path = tmp_path / "log.swf"
     for header, title in (
         (about(1688385600, 3600, "Europe/Stockholm", None), "hours of the day (Europe/Stockholm)"),
@@ -96,3 +109,16 @@ def test_the_title_says_what_the_hours_are(tmp_path):
         panel = Figure().add_subplot()
         picture._hours(panel, read_trace(path)[0])
         assert panel.get_title() == title
+
+
+def test_zones_are_known_where_the_system_has_none():
+    zoneinfo.reset_tzpath(to=[])
+    zoneinfo.ZoneInfo.clear_cache()
+    try:
+        summer = datetime(2024, 7, 1, tzinfo=zone_of("US/Pacific"))
+        assert summer.utcoffset() == timedelta(hours=-7)
+        with pytest.raises(UserError, match="Europe/Berlin"):
+            zone_of("Europe/Berlinn")
+    finally:
+        zoneinfo.reset_tzpath()
+        zoneinfo.ZoneInfo.clear_cache()

@@ -82,6 +82,23 @@ def test_settings_change_what_is_read(path, tmp_path):
         cut(str(swf), 5, strict=True)
 
 
+def test_local_times_take_their_zone(tmp_path):
+    """Over the jobs that train, Berlin's clocks went forward by an hour."""
+    path = tmp_path / "jobs.txt"
+    rows = [f"{i}|2024-03-31T01:{i}0:00|2024-03-31T03:{i}5:00|2" for i in range(5)]
+    rows += [f"{i}|2024-04-01T00:{i}:00|2024-04-01T01:{i}:00|2" for i in range(10, 25)]
+    path.write_text(
+        "\n".join(["JobID|Start|End|AllocCPUS|Submit", *(f"{r}|{r.split('|')[1]}" for r in rows)])
+    )
+    given = {"shares": (0.5, 0.2)}
+    utc, berlin = (
+        cut(str(path), 5, trace_options=(f"time_zone={zone}",), **given) for zone in ("UTC", "Europe/Berlin")
+    )
+    assert (utc.duration - berlin.duration).tolist() == [3600] * 5
+    with pytest.raises(UserError, match="nearest|names are like"):
+        cut(str(path), 5, trace_options=("time_zone=Europe/Berlinn",), **given)
+
+
 def test_lenient_keeps_the_first_of_rows_that_disagree(tmp_path):
     path = tmp_path / "twice.csv"
     path.write_text("id,arrival,duration,cpu\n" + "".join(f"{i},{i},5,1\n" for i in range(20)) + "3,3,9,1\n")

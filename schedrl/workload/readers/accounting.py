@@ -126,7 +126,7 @@ class Record:
         """Set the steps aside."""
         step = table[self.id].str.strip().str.fullmatch(STEP).to_numpy(bool)
         if step.any():
-            rejected.add("step", table.index[step], table[self.id][step])
+            rejected.add("step", table.index[step], table[self.id][step], measured=True)  # no work of its own
             table = table[~step]
         return table
 
@@ -169,7 +169,7 @@ class Record:
         ]
         line = columns["line"]
         rejected.add("earlier_record", line[earlier], ids[earlier], state[earlier])
-        rejected.add("never_ran", line[never & ~earlier], ids[never & ~earlier], details)
+        rejected.add("never_ran", line[never & ~earlier], ids[never & ~earlier], details, measured=True)
         unfinished &= ~never & ~earlier
         rejected.add("unfinished", line[unfinished], ids[unfinished], state[unfinished])
         good = ~(earlier | never | unfinished)

@@ -77,7 +77,7 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False) -> Worklo
             pods.append(_pod(place, item))
         except _Broken as broken:
             reason, detail = broken.args
-            rejected.add(reason, place, [_name(item)], [detail])
+            rejected.add(reason, place, [_name(item)], [detail], measured=reason == "never_ran")
     if not pods:
         raise UserError(f"{source.path}: no jobs; {rejected.summary()}. Only pods that have ended are jobs")
     first = min(pod.created for pod in pods)

@@ -56,6 +56,9 @@ def check(jobs, rejected, expected):
     told = {reason: [r.id for r in rejected if r.reason == reason] for reason in rejected.counts}
     names = {"step": "steps_not_jobs", "never_ran": "never_ran", "unfinished": "unfinished"}
     assert told == {reason: expected[name] for reason, name in names.items()}
+    assert rejected.work_lines() == [
+        "lost with them: of 1 row the work is not known"
+    ]  # of the unfinished one
 
 
 @pytest.mark.parametrize("name", ["sacct-P.txt", "sacct.csv"])
