@@ -1,11 +1,12 @@
 """Where a batch of clusters gets its next job sequences from: streams without end, or given sequences."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from schedrl.envs.in_turn import InTurn
-from schedrl.settings import UserError
+from schedrl.settings import UserError, line_of
 from schedrl.sim.deeprm.sequences import Sequences, from_steps, from_workload, narrowed, with_gaps
 from schedrl.workload.deeprm import DeepRMJobs
 from schedrl.workload.streams import BLOCK, SequenceStream
@@ -84,7 +85,7 @@ def jobs_of(settings: ClusterJobs, seed: int, family: str, workload: Any = None)
     elif isinstance(workload, Sequences):
         sequences = workload
     else:
-        sequences = from_steps(*workload)
+        sequences = from_steps(*_arrays(workload))
     resources = sequences.demand.shape[2]
     if resources != settings.num_resources:
         raise UserError(
@@ -92,6 +93,20 @@ def jobs_of(settings: ClusterJobs, seed: int, family: str, workload: Any = None)
             "make them equal"
         )
     return GivenJobs(sequences)
+
+
+def _arrays(workload: Any) -> tuple[Any, Any]:
+    """Return durations and demands of jobs that are given as arrays, in a pair or by their names."""
+    if isinstance(workload, Mapping) and set(workload) == {"durations", "demands"}:
+        return workload["durations"], workload["demands"]
+    if isinstance(workload, tuple | list) and len(workload) == 2:
+        return workload[0], workload[1]
+    has = f" with {', '.join(map(str, workload))}" if isinstance(workload, Mapping) and workload else ""
+    raise UserError(
+        f"workload is a {type(workload).__name__}{line_of(has)}; give the name of a workload, a Workload, or "
+        "the arrays (durations [sequences, T], demands [sequences, T, resources]), as a pair or as "
+        "{'durations': ..., 'demands': ...}"
+    )
 
 
 def sequences_of(settings: ClusterJobs, num_sequences: int, seed: int = 0, family: str = "test") -> Sequences:

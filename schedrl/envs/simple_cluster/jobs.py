@@ -206,7 +206,13 @@ def jobs_of(
     found = None if scales is None else as_scales(scales)
     if workload is None or isinstance(workload, str):
         return Streamed(settings, seed, family, found)
-    return Given(settings, [workload] if isinstance(workload, Workload) else workload, found)
+    several = [workload] if isinstance(workload, Workload) else workload
+    if not (isinstance(several, list | tuple) and several and all(isinstance(w, Workload) for w in several)):
+        raise UserError(
+            f"workload is a {type(workload).__name__}; give the name of a workload, a Workload or a list of "
+            "them"
+        )
+    return Given(settings, several, found)
 
 
 def workloads_of(

@@ -137,8 +137,13 @@ def narrowed(sequences: Sequences) -> Sequences:
 
 
 def _whole(name: str, values: np.ndarray) -> np.ndarray:
-    values = np.asarray(values)
-    if values.dtype.kind not in "iu":
+    try:
+        values = np.asarray(values)
+    except ValueError:  # lists of several lengths
+        values = np.zeros(0, object)
+    if values.dtype.kind not in "iuf":
+        raise UserError(f"{name} must be an array of numbers, every row of one length; got {values.dtype}")
+    if values.dtype.kind == "f":
         rounded = np.rint(values)
         if not np.array_equal(rounded, values):
             raise UserError(
