@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from schedrl.settings import UserError
-from schedrl.workload.readers.headed import headed_layout
-from schedrl.workload.readers.openb import RESOURCES
+from schedrl.workload.readers.formats.openb import RESOURCES
+from schedrl.workload.readers.parsing.headed import headed_layout
+from schedrl.workload.readers.parsing.source import Source
+from schedrl.workload.readers.parsing.table import joined, read_table
 from schedrl.workload.readers.rejected import Rejected
-from schedrl.workload.readers.source import Source
-from schedrl.workload.readers.table import joined, read_table
 from schedrl.workload.types import Resource
 
 AMOUNTS = {"cpu_milli": 1000.0, "memory_mib": 1024.0, "gpu": 1.0}
@@ -68,7 +68,8 @@ def read_machines(path: str | os.PathLike[str], encoding: str | None = None) -> 
     """Read a list of machines as the Alibaba GPU trace 2023 (OpenB) has it, plain or gzip.
 
     Columns, in any order: sn (name), cpu_milli, memory_mib, gpu (whole GPUs), model (of the GPUs). Resources
-    are `cpu` [cores], `memory` [GiB] and `gpu`. See `schedrl.workload.readers.openb` for source and citation.
+    are `cpu` [cores], `memory` [GiB] and `gpu`. See
+    `schedrl.workload.readers.formats.openb` for source and citation.
 
     Raises:
         UserError: the file can't be read, a column is missing, or a machine makes no sense (with its line).

@@ -15,8 +15,15 @@ import numpy as np
 from schedrl.settings import UserError
 from schedrl.settings.claims import claim_file
 from schedrl.workload.constraints import Predecessors, escaped
-from schedrl.workload.readers.own import KIND, MARK, THINK
-from schedrl.workload.readers.swf import EXTRA, FIELDS, PARTIAL, first_stated, parse_header, write_header
+from schedrl.workload.readers.formats.own import KIND, MARK, THINK
+from schedrl.workload.readers.formats.swf import (
+    EXTRA,
+    FIELDS,
+    PARTIAL,
+    first_stated,
+    parse_header,
+    write_header,
+)
 from schedrl.workload.types import NUMBERS, Workload
 
 PLAIN = {"i": np.int64, "u": np.uint64, "f": np.float64, "b": np.float64, "U": object, "O": object}

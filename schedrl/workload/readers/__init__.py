@@ -1,6 +1,6 @@
 """Readers of job traces: a file in any known format becomes `(workload, rejected)`.
 
-`FORMATS` lists them, one module each with
+`FORMATS` lists them, one module of `formats` each with
 
 * `TITLE`: what it is, in a few words, and `SOURCE`: where the format is documented and how to cite the data;
 * `OPTIONS`: the names of what its `read` can be told;
@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from schedrl.settings import UserError, one_of
-from schedrl.workload.readers.own import is_own
+from schedrl.workload.readers.formats.own import is_own
+from schedrl.workload.readers.parsing.source import Source
 from schedrl.workload.readers.recognise import Head, recognised
 from schedrl.workload.readers.rejected import REASONS, Rejected, RejectedRow
-from schedrl.workload.readers.source import Source
 from schedrl.workload.types import Workload
 
 __all__ = ["FORMATS", "REASONS", "Rejected", "RejectedRow", "read_trace", "reader"]
@@ -50,7 +50,8 @@ def reader(name: str) -> ModuleType:
     Raises:
         UserError: there is none.
     """
-    return importlib.import_module(f"schedrl.workload.readers.{one_of('trace format', name, FORMATS)}")
+    known = one_of("trace format", name, FORMATS)
+    return importlib.import_module(f"schedrl.workload.readers.formats.{known}")
 
 
 def read_trace(

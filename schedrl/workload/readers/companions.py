@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from schedrl.workload.readers.accounting import COMMAND
+from schedrl.workload.readers.formats.accounting import COMMAND
 
 if TYPE_CHECKING:
     from schedrl.workload.readers.recognise import Head

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from schedrl.settings import counted
-from schedrl.workload.readers.cells import EPOCH_WORDS, epoch_seconds
+from schedrl.workload.readers.parsing.cells import EPOCH_WORDS, epoch_seconds
 
 if TYPE_CHECKING:
     from schedrl.workload.readers.build import Columns

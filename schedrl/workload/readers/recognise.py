@@ -12,8 +12,8 @@ from types import ModuleType
 
 from schedrl.settings import UserError
 from schedrl.workload.readers.companions import COMPANIONS
-from schedrl.workload.readers.own import is_own
-from schedrl.workload.readers.source import Source
+from schedrl.workload.readers.formats.own import is_own
+from schedrl.workload.readers.parsing.source import Source
 
 SEPARATORS = (",", ";", "\t", "|")
 """What may part the columns of a table; the first is taken where two do equally well."""

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import pytest
 
 from schedrl.workload.readers import FORMATS, read_trace, reader
+from schedrl.workload.readers.parsing.source import Source
 from schedrl.workload.readers.recognise import Head, recognised
-from schedrl.workload.readers.source import Source
 
 
 class Case(NamedTuple):

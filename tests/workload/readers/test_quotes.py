@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from schedrl.settings import UserError
 from schedrl.workload import Workload
 from schedrl.workload.readers import read_trace
-from schedrl.workload.readers.quotes import quoted_rows
-from schedrl.workload.readers.source import Source
+from schedrl.workload.readers.parsing.quotes import quoted_rows
+from schedrl.workload.readers.parsing.source import Source
 from schedrl.workload.writers import write_trace
 
 TABLES = {

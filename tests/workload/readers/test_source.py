@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from schedrl.settings import UserError
 from schedrl.workload.readers import FORMATS, read_trace, reader
-from schedrl.workload.readers.source import Source
+from schedrl.workload.readers.parsing.source import Source
 
 JOBS = b"job_id,submit,run,cpu\na,0,1,1\n"
 

@@ -6,9 +6,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from schedrl.settings import UserError
+from schedrl.workload.readers.parsing.source import Source
+from schedrl.workload.readers.parsing.table import Layout, _fast, _slow, number, read_table
 from schedrl.workload.readers.rejected import Rejected
-from schedrl.workload.readers.source import Source
-from schedrl.workload.readers.table import Layout, _fast, _slow, number, read_table
 
 WHOLE = ["0", "1", "42", "-7", "-0", "007", "+5", "10000000000000000000", "9223372036854775807", "-1"]
 PARTS = [

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from schedrl.settings import UserError
-from schedrl.workload.readers.csv import header_row
+from schedrl.workload.readers.parsing.source import Source
+from schedrl.workload.readers.parsing.table import Layout, first_row, number
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
-from schedrl.workload.readers.source import Source
-from schedrl.workload.readers.table import Layout, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,3 +86,18 @@ def joined_ids(*parts: pd.Series) -> np.ndarray:
         empty |= (part == "").to_numpy()
         names = names + "/" + part.to_numpy()
     return np.where(empty, "", names)
+
+
+def header_row(source: Source, separator: str = ",") -> list[str]:
+    """Return the names in the header row, made distinct and never empty.
+
+    Raises:
+        UserError: it can't be read.
+    """
+    found: list[str] = []
+    for place, name in enumerate(map(str.strip, first_row(source, separator=separator)[0]), 1):
+        name = name or f"column {place}"
+        while name in found:
+            name = f"{name} ({place})"
+        found.append(name)
+    return found

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from schedrl.settings import UserError
-from schedrl.workload.readers import json_text
+from schedrl.workload.readers.parsing import json_text
 from schedrl.workload.zones import clock_of
 
 DAY = "2017-10-07 "

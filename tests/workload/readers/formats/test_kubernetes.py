@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from schedrl.settings import UserError
 from schedrl.workload.quantities import SUFFIXES, quantity
 from schedrl.workload.readers import read_trace
-from schedrl.workload.readers.kubernetes import requests_of
+from schedrl.workload.readers.formats.kubernetes import requests_of
 
 START = 1_700_000_000
 

@@ -22,10 +22,10 @@ import numpy as np
 
 from schedrl.settings import UserError
 from schedrl.workload.readers.build import Columns, build
-from schedrl.workload.readers.json_text import json_number, json_text, whole
+from schedrl.workload.readers.parsing.json_text import json_number, json_text, whole
+from schedrl.workload.readers.parsing.source import Source
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
-from schedrl.workload.readers.source import Source
 from schedrl.workload.types import Resource, Workload
 
 TITLE = "Batsim JSON"

@@ -11,7 +11,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator
 
-from schedrl.workload.readers.source import LONGEST_TEXT
+from schedrl.workload.readers.parsing.source import LONGEST_TEXT
 
 UNCLOSED, UNREADABLE = "unclosed_quote", "unreadable"
 

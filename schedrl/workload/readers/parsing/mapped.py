@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from schedrl.settings import UserError
-from schedrl.workload.readers.cells import (
+from schedrl.workload.readers.parsing.cells import (
     DATE,
     EPOCH_WORDS,
     EPOCHS,

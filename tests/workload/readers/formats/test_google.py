@@ -10,7 +10,7 @@ import pytest
 from schedrl.settings import UserError
 from schedrl.workload.readers import read_trace
 
-CASES = Path(__file__).parent / "cases"
+CASES = Path(__file__).parent.parent / "cases"
 SECOND = 10**6
 AFTER = 2**63 - 1
 

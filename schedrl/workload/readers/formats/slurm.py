@@ -25,15 +25,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from schedrl.settings import UserError
-from schedrl.workload.readers.accounting import COMMAND, Record, find, is_slurm, requested_memory
 from schedrl.workload.readers.build import Columns, build
-from schedrl.workload.readers.cells import amounts
-from schedrl.workload.readers.csv import header_row
-from schedrl.workload.readers.mapped import Conversion, Mapped
+from schedrl.workload.readers.formats.accounting import COMMAND, Record, find, is_slurm, requested_memory
+from schedrl.workload.readers.parsing.cells import amounts
+from schedrl.workload.readers.parsing.headed import header_row
+from schedrl.workload.readers.parsing.mapped import Conversion, Mapped
+from schedrl.workload.readers.parsing.source import Source
+from schedrl.workload.readers.parsing.table import Layout, joined, read_table
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
-from schedrl.workload.readers.source import Source
-from schedrl.workload.readers.table import Layout, joined, read_table
 from schedrl.workload.types import Resource, Workload
 from schedrl.workload.units import SECONDS
 

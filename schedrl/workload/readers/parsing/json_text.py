@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from schedrl.settings import UserError
-from schedrl.workload.readers.source import BLOCK, Source
-from schedrl.workload.readers.table import number
+from schedrl.workload.readers.parsing.source import BLOCK, Source
+from schedrl.workload.readers.parsing.table import number
 
 LONGEST = 4 * BLOCK
 """Characters that one entry may take; what doesn't end within them is damaged."""

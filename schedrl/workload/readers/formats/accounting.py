@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schedrl.workload.readers.cells import MISSING_WORDS, amounts, lengths
+from schedrl.workload.readers.parsing.cells import MISSING_WORDS, amounts, lengths
 from schedrl.workload.readers.rejected import Rejected
 
 if TYPE_CHECKING:

@@ -28,13 +28,13 @@ import numpy as np
 
 from schedrl.settings import UserError
 from schedrl.workload.readers.build import build
-from schedrl.workload.readers.csv import header_row
-from schedrl.workload.readers.google_events import KINDS, tasks
-from schedrl.workload.readers.json_text import json_numbers
+from schedrl.workload.readers.formats.google_events import KINDS, tasks
+from schedrl.workload.readers.parsing.headed import header_row
+from schedrl.workload.readers.parsing.json_text import json_numbers
+from schedrl.workload.readers.parsing.source import Source
+from schedrl.workload.readers.parsing.table import Layout, joined, number, read_table
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
-from schedrl.workload.readers.source import Source
-from schedrl.workload.readers.table import Layout, joined, number, read_table
 from schedrl.workload.types import Workload
 
 TITLE = "Google cluster data 2019, instance or collection events"

@@ -13,9 +13,9 @@ import numpy as np
 from schedrl.settings import UserError
 from schedrl.workload.constraints import unescaped
 from schedrl.workload.readers.build import Columns, build
+from schedrl.workload.readers.parsing.source import Source
+from schedrl.workload.readers.parsing.table import Layout, first_row, joined, read_table
 from schedrl.workload.readers.rejected import Rejected
-from schedrl.workload.readers.source import Source
-from schedrl.workload.readers.table import Layout, first_row, joined, read_table
 from schedrl.workload.types import NUMBERS, Resource, Workload
 
 MARK = "#schedrl "

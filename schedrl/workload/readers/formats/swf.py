@@ -14,10 +14,10 @@ import numpy as np
 
 from schedrl.settings import UserError, line_of
 from schedrl.workload.readers.build import Columns, build
+from schedrl.workload.readers.parsing.source import Source
+from schedrl.workload.readers.parsing.table import Layout, joined, read_table
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected, work_unit
-from schedrl.workload.readers.source import Source
-from schedrl.workload.readers.table import Layout, joined, read_table
 from schedrl.workload.types import Resource, Workload
 
 if TYPE_CHECKING:

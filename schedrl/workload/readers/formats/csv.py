@@ -13,15 +13,16 @@ import numpy as np
 
 from schedrl.settings import UserError
 from schedrl.workload.constraints import LEFT_OUT
-from schedrl.workload.readers.accounting import Record
 from schedrl.workload.readers.build import Columns, build, names_in
-from schedrl.workload.readers.cells import UNKNOWN_WORDS
-from schedrl.workload.readers.mapped import Conversion, Mapped, question, seen, spared
-from schedrl.workload.readers.own import is_own, read_own
+from schedrl.workload.readers.formats.accounting import Record
+from schedrl.workload.readers.formats.own import is_own, read_own
+from schedrl.workload.readers.parsing.cells import UNKNOWN_WORDS
+from schedrl.workload.readers.parsing.headed import header_row
+from schedrl.workload.readers.parsing.mapped import Conversion, Mapped, question, seen, spared
+from schedrl.workload.readers.parsing.source import Source
+from schedrl.workload.readers.parsing.table import Layout, first_row, joined, number, read_table
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
-from schedrl.workload.readers.source import Source
-from schedrl.workload.readers.table import Layout, first_row, joined, number, read_table
 from schedrl.workload.types import Resource, Workload
 from schedrl.workload.units import amount
 
@@ -148,21 +149,6 @@ def _left_out(header: list[str], mapped: Mapping[str, Mapped]) -> dict[str, str]
 def _field(name: str) -> str | None:
     plain = name.strip().lower().replace(" ", "_")
     return next((field for field, names in NAMES.items() if plain in names), None)
-
-
-def header_row(source: Source, separator: str = ",") -> list[str]:
-    """Return the names in the header row, made distinct and never empty.
-
-    Raises:
-        UserError: it can't be read.
-    """
-    found: list[str] = []
-    for place, name in enumerate(map(str.strip, first_row(source, separator=separator)[0]), 1):
-        name = name or f"column {place}"
-        while name in found:
-            name = f"{name} ({place})"
-        found.append(name)
-    return found
 
 
 def parse_map(text: str) -> dict[str, str]:

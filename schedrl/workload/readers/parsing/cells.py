@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from schedrl.workload.readers.table import MISSING, number
+from schedrl.workload.readers.parsing.table import MISSING, number
 from schedrl.workload.zones import instants, seconds_since_1970
 
 if TYPE_CHECKING:

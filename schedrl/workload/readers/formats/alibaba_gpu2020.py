@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from schedrl.workload.readers.build import Columns, build
-from schedrl.workload.readers.headed import fixed_layout, has_row, joined_ids, set_aside
+from schedrl.workload.readers.parsing.headed import fixed_layout, has_row, joined_ids, set_aside
+from schedrl.workload.readers.parsing.source import Source
+from schedrl.workload.readers.parsing.table import joined, read_table
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
-from schedrl.workload.readers.source import Source
-from schedrl.workload.readers.table import joined, read_table
 from schedrl.workload.types import Resource, Workload
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ import pytest
 
 from schedrl.settings import UserError
 from schedrl.workload.readers import read_trace
-from schedrl.workload.readers.source import Source
-from schedrl.workload.readers.swf import parse_header, read_header, write_header
+from schedrl.workload.readers.formats.swf import parse_header, read_header, write_header
+from schedrl.workload.readers.parsing.source import Source
 
 ROW = "{id} {submit} -1 {run} 1 -1 -1 1 10 -1 1 1 1 -1 1 -1 -1 -1\n"
 

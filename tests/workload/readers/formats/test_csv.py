@@ -10,7 +10,7 @@ import pytest
 from schedrl.settings import UserError
 from schedrl.workload import Resource
 from schedrl.workload.readers import read_trace
-from schedrl.workload.readers.csv import parse_map
+from schedrl.workload.readers.formats.csv import parse_map
 
 
 def named(case):

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from schedrl.settings import UserError
-from schedrl.workload.readers.quotes import quoted_rows
+from schedrl.workload.readers.parsing.quotes import quoted_rows
+from schedrl.workload.readers.parsing.source import Source
 from schedrl.workload.readers.rejected import Rejected
-from schedrl.workload.readers.source import Source
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -27,12 +27,11 @@ import numpy as np
 
 from schedrl.settings import UserError
 from schedrl.workload.readers.build import Columns, build
-from schedrl.workload.readers.csv import header_row
-from schedrl.workload.readers.headed import has_row
+from schedrl.workload.readers.parsing.headed import has_row, header_row
+from schedrl.workload.readers.parsing.source import Source
+from schedrl.workload.readers.parsing.table import Layout, joined, number, read_table
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
-from schedrl.workload.readers.source import Source
-from schedrl.workload.readers.table import Layout, joined, number, read_table
 from schedrl.workload.types import Resource, Workload
 
 if TYPE_CHECKING:

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from schedrl.workload.readers.build import build
-from schedrl.workload.readers.google_events import KINDS, tasks
-from schedrl.workload.readers.headed import has_row, joined_ids
+from schedrl.workload.readers.formats.google_events import KINDS, tasks
+from schedrl.workload.readers.parsing.headed import has_row, joined_ids
+from schedrl.workload.readers.parsing.source import Source
+from schedrl.workload.readers.parsing.table import Layout, joined, read_table
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
-from schedrl.workload.readers.source import Source
-from schedrl.workload.readers.table import Layout, joined, read_table
 from schedrl.workload.types import Workload
 
 if TYPE_CHECKING:

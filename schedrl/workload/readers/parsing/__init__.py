@@ -1,0 +1,1 @@
+"""From bytes to columns: files, tables and their quotes, header rows, JSON, cells and their units."""
