@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from schedrl.settings import UserError
+from schedrl.settings import UserError, check_plain_file
 from schedrl.workload.machines import AMOUNTS, Machines, read_machines
 from schedrl.workload.types import Resource
 
@@ -25,6 +25,8 @@ UNITS = {"cpu": "cores", "memory": "GB", "gpu": "gpus"}
 ABOUT = ("name", "count", "model")
 """What is said of a machine beside its resources."""
 MOST_MACHINES = 1_000_000
+LARGEST = 1 << 28
+"""Bytes of a list that isn't packed: the most machines fit in, and what is no list is not read whole."""
 OPENB = tuple(name for name in AMOUNTS if name not in UNITS)
 """Columns by which OpenB's node list is known."""
 
@@ -46,11 +48,20 @@ def read_cluster(path: str | os.PathLike[str]) -> Machines:
     Raises:
         UserError: the file can't be read, isn't TOML or CSV, or has a machine that makes no sense.
     """
+    if not str(path):
+        raise UserError("can't read the cluster: its name is empty; name a file")
     path = Path(path)
+    check_plain_file(path)
     try:
-        text = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"can't read the cluster {path}: {error.strerror}") from None
+        with path.open("rb") as file:
+            text = file.read(LARGEST + 1)
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        why = getattr(error, "strerror", None) or error
+        raise UserError(f"can't read the cluster {path}: {why}; check the path") from None
+    if len(text) > LARGEST:
+        raise UserError(
+            f"the cluster {path} is larger than {LARGEST >> 20} MB, so it is no list of machines; check it"
+        )
     if path.suffix.lower() == ".toml":
         return _machines(_from_toml(text, path), f" in {path}")
     head = text[:1000].decode("latin-1").splitlines()[:1] or [""]

@@ -7,12 +7,13 @@ import csv
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from schedrl.settings import UserError
+from schedrl.settings import UserError, safe_cell
 from schedrl.settings.claims import claim_file
 from schedrl.workload.constraints import Predecessors, escaped
 from schedrl.workload.readers.formats.own import KIND, MARK, THINK
@@ -64,6 +65,25 @@ def write_trace(workload: Workload, path: str | os.PathLike[str], format: str | 
     )
     with claim_file(path):
         _write(path, head, columns, options)
+
+
+def for_spreadsheets(workload: Workload) -> Workload:
+    """Return the jobs with a ' before each text that a spreadsheet takes for a formula, see `safe_cell`.
+
+    Written and read back these are other texts: for people, not for programs.
+    """
+    extra = {
+        safe_cell(name): _safe(column) if column.dtype.kind in "OU" else column
+        for name, column in workload.extra.items()
+    }
+    return replace(
+        workload, id=_safe(np.asarray(workload.id)), user=_safe(np.asarray(workload.user)), extra=extra
+    )
+
+
+def _safe(texts: np.ndarray) -> np.ndarray:
+    safe = {text: safe_cell(text) for text in set(texts.tolist())}
+    return np.array([safe[text] for text in texts.tolist()], object)
 
 
 def _write(path: Path, head: str, columns: dict[str, np.ndarray], options: dict[str, Any]) -> None:

@@ -3,9 +3,11 @@
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -127,6 +129,39 @@ def test_an_idle_cluster_says_that_it_cannot_tell_and_what_to_give(here, quick, 
     suggested = out.split("For a queue: --load ")[1].split()[0]
     assert replay("--policies", "fifo,sjf", "--load", suggested) == 0
     assert "can't tell policies apart" not in capsys.readouterr().out
+
+
+def advice(out):
+    """Return the flags that a replay advises for a queue."""
+    held = re.search(r"(?:For a queue:|a part of it:) ((?: ?--\w+ \S+)+)", out)
+    return held[1].split() if held else []
+
+
+@pytest.mark.parametrize("kind", ["nearly together", "large ones apart", "alike", "one large, few small"])
+def test_flags_that_are_advised_are_never_refused(here, quick, capsys, kind):
+    arrival, cpu = {
+        "nearly together": ([0.0] * 60 + [1e-9], [1.0] * 61),
+        "large ones apart": ([0.0] * 4 + [1e6, 2e6], [1.0] * 4 + [8.0] * 2),
+        "alike": (np.arange(20.0) * 1000, [2.0] * 20),
+        "one large, few small": ([0.0, 0.0, 0.0, 500.0], [1.0, 1.0, 1.0, 16.0]),
+    }[kind]
+    jobs = Workload(arrival, [5.0] * len(cpu), np.array(cpu)[:, None], resources=["cpu"], time_unit="s")
+    write_trace(jobs, "jobs.csv")
+    lines = [f'[[machines]]\nname = "small{n}"\ncpu = 8\n' for n in range(9)]
+    Path("odd.toml").write_text("".join(lines) + '[[machines]]\nname = "large"\ncpu = 16\n')
+    for cluster in ("odd.toml", None):
+        call = ["--trace", "jobs.csv", "--output_dir", "out", "--policies", "fifo"]
+        call += ["--cluster", cluster] if cluster else ["--capacity", "cpu=64"]
+        assert compare_algorithms.main(call) == 0
+        if flags := advice(capsys.readouterr().out):
+            assert compare_algorithms.main([*call, *flags]) == 0
+            capsys.readouterr()
+
+
+def test_where_no_job_fits_the_capacity_that_was_given_this_is_named(here, quick, capsys):
+    call = ["--trace", "jobs.csv", "--policies", "fifo", "--output_dir", "out"]
+    assert compare_algorithms.main([*call, "--capacity", "cpu=0.01,memory=0.01,gpu=1"]) == 2
+    assert "check --capacity" in capsys.readouterr().err
 
 
 def test_without_a_cluster_the_trace_is_run_on_its_own_capacity(here, quick, capsys):

@@ -19,6 +19,8 @@ from schedrl.workload.estimates import CLASS_MEDIAN, Told, read_model, told, wit
 from schedrl.workload.machines import Machines
 from schedrl.workload.types import Workload
 
+WHOLE = "cluster"
+"""Name of the one machine that is all the capacity that a trace states."""
 SHOWN = 3
 """Jobs that are named for each reason."""
 
@@ -65,7 +67,13 @@ def load_data(settings: ReplaySettings, reading: argparse.Namespace) -> Data:
     if settings.load is not None:
         workload = at_load(workload, fitting, settings.load, capacity)
         fitting = workload.take(reject == 0) if reject.any() else workload
-    lines += [*load_lines(fitting, capacity, settings.load, len(machines))]
+
+    def on_fewer(count: int) -> tuple[Workload | None, np.ndarray]:
+        few = thinned(machines, count)
+        able = prepare(workload, few).reject == 0
+        return workload.take(able) if able.any() else None, _totals(workload, few)
+
+    lines += [*load_lines(fitting, capacity, settings.load, len(machines), on_fewer)]
     own_medians = model is not None and model.name == CLASS_MEDIAN
     return Data(workload, machines, tuple(lines), known, own_medians)
 
@@ -95,7 +103,7 @@ def as_one_machine(workload: Workload) -> Machines:
             f"no --cluster, and the trace states no capacity of {', '.join(missing)}; give --cluster FILE, "
             f"or --capacity {missing[0]}=... for one machine"
         )
-    text = np.array(["cluster"], object), np.array([""], object)
+    text = np.array([WHOLE], object), np.array([""], object)
     return Machines(text[0], capacity[None].copy(), workload.resources, text[1])
 
 
@@ -109,10 +117,14 @@ def unfit_lines(workload: Workload, reject: np.ndarray, machines: Machines) -> I
     reasons = [f"{counts[code]:,} x {REASONS[code]}" for code in range(1, len(REASONS)) if counts[code]]
     if not counts[0]:
         said = [*reasons, *(line.removeprefix("note: ") for line in _unmatched(workload, machines))]
-        has = _described(machines)
-        raise UserError(f"no job of the trace can ever run on {has}: {'; '.join(said)}; check --cluster")
+        has, given = _described(machines), "--capacity" if machines.name[0] == WHOLE else "--cluster"
+        raise UserError(f"no job of the trace can ever run on {has}: {'; '.join(said)}; check {given}")
     if reasons:
-        yield f"{int(counts[1:].sum()):,} jobs can never run here and are rejected: {'; '.join(reasons)}"
+        many = int(counts[1:].sum())
+        yield (
+            f"{counted(many, 'job')} can never run here and {'is' if many == 1 else 'are'} rejected: "
+            f"{'; '.join(reasons)}"
+        )
     for code in range(1, len(REASONS)):
         for job in np.flatnonzero(reject == code)[:SHOWN]:
             demand = ", ".join(
@@ -136,7 +148,7 @@ def _described(machines: Machines) -> str:
         f"{total:,.6g} {resource.name} [{resource.unit}]"
         for resource, total in zip(machines.resources, machines.capacity.sum(0), strict=True)
     )
-    return f"{len(machines):,} machine{'s' if len(machines) > 1 else ''} with {amounts}"
+    return f"{counted(len(machines), 'machine')} with {amounts}"
 
 
 def _unmatched(workload: Workload, machines: Machines) -> Iterator[str]:

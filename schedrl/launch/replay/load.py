@@ -8,7 +8,7 @@ hardly a queue, and what to give instead is said.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from schedrl.workload import transform
 from schedrl.workload.types import Workload
 from schedrl.workload.units import LOADS
 
+OnFewer = Callable[[int], tuple[Workload | None, np.ndarray]]
+"""Number of machines -> the jobs that can run on so many, if any, and what these have of each resource."""
 CROWDED = 1.5
 """What a remedy aims at: the most of the busiest resource that would be in use at once if nobody waited."""
 
@@ -55,7 +57,7 @@ def peak(workload: Workload, capacity: np.ndarray, stretch: float = 1.0) -> np.n
 
 
 def load_lines(
-    fitting: Workload, capacity: np.ndarray, asked: float | None, num_machines: int
+    fitting: Workload, capacity: np.ndarray, asked: float | None, num_machines: int, on_fewer: OnFewer
 ) -> Iterator[str]:
     """Yield what is said of the load of the jobs that can run, arrivals as they will be replayed."""
     try:
@@ -71,23 +73,28 @@ def load_lines(
     if np.nanmax(most) < 1:
         yield (
             f"if nobody waited, at most {np.nanmax(most):.1%} of the {names[int(np.nanargmax(most))]} would "
-            f"be in use at once: hardly a queue. {remedy(fitting, capacity, num_machines)}"
+            f"be in use at once: hardly a queue. {remedy(fitting, capacity, num_machines, on_fewer)}"
         )
 
 
-def remedy(fitting: Workload, capacity: np.ndarray, num_machines: int) -> str:
-    """Say which flags would make a queue."""
+def remedy(fitting: Workload, capacity: np.ndarray, num_machines: int, on_fewer: OnFewer) -> str:
+    """Say which flags would make a queue; none that the next call would refuse."""
     most = float(np.nanmax(peak(fitting, capacity, 0.0)))  # all at once
     if most >= CROWDED:
         return f"For a queue: --load {_load_for(fitting, capacity)}"
     few = max(1, int(num_machines * most / (2 * CROWDED)))
     if few == num_machines:
         return "The trace is too short to fill this cluster"
-    load = _load_for(fitting, capacity * few / num_machines)
-    return (
+    there, capacity = on_fewer(few)
+    short = (
         f"Even all jobs at once would take {most:.0%}: the trace is too short to fill this cluster at any "
-        f"load, but it fills a part of it: --num_machines {few} --load {load}"
+        "load"
     )
+    if there is None or float(np.nanmax(peak(there, capacity, 0.0))) < 1:
+        return short
+    spread = there.arrival[-1] > there.arrival[0]
+    load = f" --load {_load_for(there, capacity)}" if spread else ""
+    return f"{short}, but it fills a part of it: --num_machines {few}{load}"
 
 
 def _load_for(fitting: Workload, capacity: np.ndarray) -> str:

@@ -12,7 +12,7 @@ from schedrl.workload import transform
 from schedrl.workload.command.reading import add_reading, read_given, rejected_lines
 from schedrl.workload.readers import Rejected
 from schedrl.workload.types import Workload
-from schedrl.workload.writers import write_trace
+from schedrl.workload.writers import for_spreadsheets, write_trace
 
 
 def add_flags(parser: Parser) -> None:
@@ -25,6 +25,12 @@ def add_flags(parser: Parser) -> None:
     add("--split", metavar="SHARE", type=float, help="split by time after that share of the jobs, see --part")
     add("--part", choices=["train", "evaluation"], help="which part of --split to write")
     add("--fit", choices=["reject", "clip"], help="jobs larger than the capacity: reject them, or clip them")
+    add(
+        "--safe_csv",
+        action="store_true",
+        help="put a ' before texts that a spreadsheet takes for formulas (=, +, -, @): for people; what "
+        "reads B back finds other ids than in A",
+    )
     add("--sample", metavar="N", type=whole_number(1), help="keep N jobs, chosen at random")
     add("--seed", type=whole_number(0), default=0, help="of --sample (default 0)")
     add(
@@ -45,7 +51,7 @@ def run(args: Any) -> int:
         raise UserError(f"{args.out} is the file that is read, which convert leaves as it is; name another")
     read, rejected = read_given(args)
     workload, unfit = transformed(read, args)
-    write_trace(workload, args.out)
+    write_trace(for_spreadsheets(workload) if args.safe_csv else workload, args.out)
     for line in rejected_lines(rejected, 3, read) + rejected_lines(unfit, 3, workload):
         print(line)
     print(f"wrote {counted(len(workload), 'job')} to {args.out}")

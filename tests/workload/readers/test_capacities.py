@@ -1,12 +1,16 @@
 """Capacities that a file states: taken where plain, questioned where jobs contradict them, never guessed."""
 
+import csv
 import json
 
 import numpy as np
 import pytest
 
 import job_distribution
+from schedrl.workload import Workload
+from schedrl.workload.constraints import Predecessors
 from schedrl.workload.readers import read_trace
+from schedrl.workload.writers import write_trace
 
 
 def swf(header, *rows):
@@ -83,3 +87,46 @@ def test_convert_counts_jobs_that_are_no_lines(tmp_path, capsys):
     path.write_text(swf("; MaxProcs: 3\n;\n;\n;\n", *FOUR))
     assert job_distribution.main(["convert", str(path), str(tmp_path / "out.csv"), "--fit", "reject"]) == 0
     assert "  number 1: too_large (job 0, cpu 4 of 3)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("stated", ["[0.0]", "[-1]", "[1e999]", "[-Infinity]"])
+def test_our_own_file_with_a_capacity_that_makes_no_sense(tmp_path, capsys, stated):
+    path = tmp_path / "jobs.csv"
+    write_trace(Workload([0.0, 1.0], [2.0, 2.0], [[1.0], [1.0]], resources=["cpu"], capacity=[16.0]), path)
+    text = path.read_text()
+    path.write_text(text.replace('"capacity": [16.0]', f'"capacity": {stated}'))
+    assert path.read_text() != text
+    jobs, rejected = read_trace(path)
+    assert np.isnan(jobs.capacity[0])
+    assert "which can't be, so it is not known; give --capacity cpu=" in rejected.remarks[0]
+    assert job_distribution.main(["inspect", str(path), "--capacity", "cpu=100", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["capacity"] == {"cpu": 100.0}
+
+
+def test_converted_for_spreadsheets_only_where_asked(tmp_path, capsys):
+    path, plain, safe = (tmp_path / name for name in ("jobs.csv", "plain.csv", "safe.csv"))
+    ids = ["=1+1", "a", "-2"]
+    jobs = Workload(
+        [0.0, 1.0, 2.0],
+        [1.0] * 3,
+        [[1.0]] * 3,
+        resources=["cpu"],
+        id=ids,
+        user=["@x", "y", "y"],
+        extra={"note": np.array(["+cmd", "", "z"], object), "score": np.array([-1.0, 2.0, 3.0])},
+        predecessors=Predecessors.named(
+            np.array(ids, object), np.array([1]), np.array(["=1+1"], object), np.zeros(3)
+        ),
+    )
+    write_trace(jobs, path)
+    assert job_distribution.main(["convert", str(path), str(plain)]) == 0
+    assert read_trace(plain, strict=True)[0].same_as(jobs)
+    assert job_distribution.main(["convert", str(path), str(safe), "--safe_csv"]) == 0
+    found = read_trace(safe, strict=True)[0]
+    assert found.id.tolist() == ["'=1+1", "a", "-2"]
+    assert found.user.tolist() == ["'@x", "y", "y"]
+    assert found.extra["note"].tolist() == ["'+cmd", "", "z"]
+    assert found.extra["score"].tolist() == [-1.0, 2.0, 3.0]
+    assert found.predecessors.waiting.tolist() == [False, True, False]
+    cells = {cell for row in csv.reader(safe.read_text().splitlines()[1:]) for cell in row}
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "@"))]

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import os
+import time
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from schedrl.settings import UserError
 from schedrl.workload import Workload
+from schedrl.workload.cluster_file import read_cluster
 from schedrl.workload.readers import read_trace
 from schedrl.workload.readers.parsing.quotes import quoted_rows
 from schedrl.workload.readers.parsing.source import Source
@@ -65,6 +67,40 @@ def test_no_row_is_lost_to_stray_quotes(tmp_path, name, data):
     assert sorted(set(told)) == told
     untouched = {n for n, row in enumerate(rows) if row == table(name, 12)[1][n]}
     assert not {line - 1 - len(head) for line in told} & untouched
+
+
+EVENTS = {
+    "google2019": (
+        "time,type,collection_id,instance_index,resource_request.cpus,resource_request.memory,user",
+        "{t},{kind},7{n},0,0.5,0.25,bob",
+        ("SUBMIT", "SCHEDULE", "FINISH"),
+    ),
+    "google2011": ("", "{t},,7{n},0,,{kind},bob,0,9,0.5,0.25,0,0", ("0", "1", "4")),
+}
+
+
+@pytest.mark.parametrize("name", EVENTS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_event_is_lost_to_stray_quotes(tmp_path, name, data):
+    """Three rows are a task; a row with a quote too many takes its own task along at most."""
+    head, row, kinds = EVENTS[name]
+    rows = [
+        row.format(t=600_000_000 + 1_000_000 * (100 * step + n), kind=kind, n=n)
+        for step, kind in enumerate(kinds)
+        for n in range(8)
+    ]
+    hit = data.draw(st.sets(st.integers(1, len(rows) - 1), min_size=1, max_size=3))
+    for at in hit:
+        place = data.draw(st.integers(0, len(rows[at])))
+        rows[at] = rows[at][:place] + '"' + rows[at][place:]
+    jobs, rejected = read(tmp_path / "t", [*([head] if head else []), *rows], name)
+    whole = {f"7{n}/0" for n in range(8)} - {f"7{at % 8}/0" for at in hit}
+    assert whole <= set(jobs.id.tolist())
+    assert {jobs.duration[jobs.id.tolist().index(task)] for task in whole} <= {100.0}
+    first = 1 + bool(head)
+    broken = {each.line - first for each in rejected if each.reason in ("unclosed_quote", "too_few_fields")}
+    assert broken <= hit
 
 
 @pytest.mark.parametrize(("count", "at"), [(3000, 10), (30_000, 21_807), (300_000, 5)])
@@ -157,9 +193,33 @@ def test_what_is_no_file_of_lines_is_refused_at_once(tmp_path, kind):
     with pytest.raises(UserError, match="a pipe|a device|no format|a line of more than 32 MB|embedded null"):
         read_trace(path)
     if kind == "zeros":
-        for name in ("swf", "alibaba2018", "gwf", "batsim", "philly", "google2011", "google2019"):
+        for name in ("swf", "alibaba2018", "gwf", "batsim", "philly", "google2011", "google2019", "slurm"):
             with pytest.raises(UserError):
                 read_trace(path, name)
+    if kind not in ("packed zeros", "zeros in a table"):
+        with pytest.raises(UserError, match="a pipe|a device|larger than 256 MB|embedded null"):
+            read_cluster(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        ("swf", "; MaxProcs: 4\n1 0 0 1 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n2 "),
+        ("slurm", "JobID|Submit|Start|End|State|AllocCPUS\n1|"),
+        ("google2019", '{"time": 0, "collection_id": 1, "user": "'),
+        ("alibaba2018", "task_1,1,j_1,1,Terminated,1,16,100,0.5\ntask_2,"),
+        ("gwf", "WorkflowID,JobID,SubmitTime,RunTime,NProcs,ReqNProcs,Dependencies\n0,"),
+    ],
+)
+def test_a_line_of_gigabytes_is_refused_before_it_is_read(tmp_path, name, head):
+    path = tmp_path / "t"
+    with open(path, "wb") as file:
+        file.write(head.encode())
+        file.truncate(3 << 30)
+    begin = time.process_time()
+    with pytest.raises(UserError, match="a line of more than 32 MB"):
+        read_trace(path, name)
+    assert time.process_time() - begin < 10  # of some 60 seconds that reading it all takes
 
 
 def test_blocks_go_on_where_a_quote_is_never_closed(tmp_path):

@@ -53,6 +53,8 @@ class _Meta:
         if wrong or not resources:
             raise ValueError(f"{wrong} in it")
         capacity = [np.nan if amount is None else float(amount) for amount in held["capacity"]]
+        if len(capacity) != len(resources):
+            raise ValueError(f"{len(capacity)} capacities of {len(resources)} resources")
         rows = held.get("rows")
         return cls(
             held["time_unit"],
@@ -109,7 +111,7 @@ def read_own(source: Source, rejected: Rejected, lenient: bool) -> Workload:
             **{"line" if name is LINE else name: column for name, column in columns.items()},
             demand=demand,
             resources=meta.resources,
-            capacity=meta.capacity,
+            capacity=_capacity(meta, rejected),
             time_unit=meta.time_unit,
             about=meta.about,
             extra=extra,
@@ -117,6 +119,20 @@ def read_own(source: Source, rejected: Rejected, lenient: bool) -> Workload:
         rejected,
         lenient,
     )
+
+
+def _capacity(meta: _Meta, rejected: Rejected) -> list[float]:
+    """Return what the file states of the cluster; what can be no amount is unknown, and said."""
+    found = []
+    for resource, amount in zip(meta.resources, meta.capacity, strict=True):
+        possible = 0 < amount < np.inf
+        if not possible and not np.isnan(amount):
+            rejected.remark(
+                f"the file states a capacity of {amount:g} {resource.unit} of {resource.name}, which can't "
+                f"be, so it is not known; give --capacity {resource.name}=..."
+            )
+        found.append(amount if possible else np.nan)
+    return found
 
 
 def _constraints(columns: dict[Any, Any]) -> dict[str, np.ndarray]:
