@@ -11,7 +11,6 @@ from numba import prange
 from schedrl.sim.deeprm import kernel
 from schedrl.sim.deeprm.state import DECISIONS, ENDED, RUNNING, SINCE_ARRIVAL, TIME
 from schedrl.sim.jit import Batch, borrowed, leaf, njit
-from schedrl.sim.lasting import wait_for
 
 from .rules import View, built_in
 
@@ -94,6 +93,10 @@ def fuse(rule: Callable) -> tuple[Batch, Callable]:
     return loop, njit(cache=keep)(_copy(choose, names, suffix))
 
 
+AT_ONCE = 2**22
+"""Numbers of the states that one compiled call plays: a fraction of a second, after which Ctrl-C is heard."""
+
+
 def play_rule(
     rule: Callable, clusters: Any, parameters: np.ndarray, seed: int = 0, numbers: np.ndarray | None = None
 ) -> None:
@@ -105,5 +108,10 @@ def play_rule(
     masks = np.zeros((n, 2 * spec.num_slots + 1), bool)
     loop = fuse(rule)[0]
     numbers = np.arange(n) if numbers is None else np.ascontiguousarray(numbers, np.int64)
-    arguments = (*clusters.state.arrays, parameters, np.uint64(seed), numbers, masks)
-    wait_for(loop, *arguments, threads=clusters.settings.threads)
+    rules, *state = clusters.state.arrays
+    together = max(1, AT_ONCE // state[0].shape[1])
+    for first in range(0, n, together):
+        rows = slice(first, first + together)
+        mine = [array[rows] for array in state]
+        arguments = (parameters, np.uint64(seed), numbers[rows], masks[rows])
+        loop(rules, *mine, *arguments, threads=clusters.settings.threads)
