@@ -88,5 +88,5 @@ def test_the_code_shown_passes_the_linter(copy, tmp_path):
 
 
 def test_all_kinds_are_shown():
-    kinds = ["A heuristic", "A reward", "An algorithm", "A model of stable-baselines3"]
+    kinds = ["A heuristic", "A reward", "A trace format", "An algorithm", "A model of stable-baselines3"]
     assert list(SECTIONS) == kinds
