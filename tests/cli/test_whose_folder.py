@@ -1,8 +1,10 @@
 """Commands in a folder that another one holds: one line, exit code 2, nothing changed; or another folder."""
 
+import csv
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -115,6 +117,32 @@ def test_ten_at_once_of_each_command(trace, tmp_path, root, capsys):
     generate = ["job_distribution.py", "generate", "--num_jobs", 500]
     ended(started(generate, tmp_path, root, [["--seed", str(n), "--out", f"{n}.csv"] for n in range(10)]))
     assert len({(tmp_path / f"{n}.csv").read_bytes() for n in range(10)}) == 10
+
+
+@pytest.mark.slow
+def test_ten_comparisons_at_once(tmp_path, root):
+    """Ten folders, and in each the run and the numbers that its seed has where nobody else runs."""
+    tiny = ["--ppo.num_steps", "16", "--ppo.batch_size", "64", "--num_envs", "16", "--total_steps", "512"]
+    measured = ["--num_eval_episodes", "12", "--baselines", "sjf", "--num_jobs", "1"]
+    command = ["compare_algorithms.py", "--algorithms", "ppo", *tiny, *measured]
+    ended(started(command, tmp_path, root, [["--seed", str(seed)] for seed in range(10)]))
+    ended(started(command, tmp_path, root, [["--seed", "7", "--output_dir", "alone"]]))
+    found = {}
+    for folder in tmp_path.glob("results*"):
+        (run,) = (folder / "ppo").iterdir()
+        assert len({path.suffix for path in folder.glob("comparison_report.*")}) == 3
+        found[launcher_seed(run)] = folder
+    assert sorted(found) == list(range(10))
+    history = Path("ppo", "seed_7", "reward_history.npy")
+    assert (found[7] / history).read_bytes() == (tmp_path / "alone" / history).read_bytes()
+    assert report_of(found[7]) == report_of(tmp_path / "alone")
+    assert not list(tmp_path.rglob(".in_use"))
+
+
+def report_of(folder):
+    """Return the rows of a comparison's report without what the clock says."""
+    with open(folder / "comparison_report.csv", newline="", encoding="utf-8") as file:
+        return [{k: v for k, v in row.items() if "second" not in k} for row in csv.DictReader(file)]
 
 
 def launcher_seed(folder):
