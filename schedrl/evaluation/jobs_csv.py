@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from schedrl.evaluation.metrics import arrived, slowdowns
-from schedrl.settings import safe_cell
+from schedrl.settings import appearing, safe_cell
 from schedrl.sim.deeprm.outcome import JobStatus, Outcome
 
 COLUMNS = (
@@ -40,10 +40,10 @@ def job_rows(outcome: Outcome, policy: str, floor: bool = False) -> Iterator[tup
 def write_jobs(
     path: str | Path, outcomes: Mapping[str, Outcome] | Iterable[tuple[str, Outcome]], floor: bool = False
 ) -> int:
-    """Write the jobs of all policies (label -> outcome) to `path` and return their number."""
+    """Write the jobs of all policies (label -> outcome), whole or not at all, and return their number."""
     pairs = outcomes.items() if isinstance(outcomes, Mapping) else outcomes
     count = 0
-    with open(path, "w", newline="", encoding="utf-8") as file:
+    with appearing(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
         for label, outcome in pairs:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
-from schedrl.settings import commanding, line_of, safe_cell
+from schedrl.settings import appearing, commanding, line_of, safe_cell
 
 
 def print_table(
@@ -55,16 +55,17 @@ def plain_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
 
 
 def write_csv(path: str | Path, rows: Sequence[dict]) -> None:
-    """Write dictionaries with equal keys as CSV; an empty cell is none or no finite number."""
-    with open(path, "w", newline="", encoding="utf-8") as file:
+    """Write dictionaries with equal keys as CSV, whole or not at all; no finite number is an empty cell."""
+    with appearing(path) as part, open(part, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
         writer.writeheader()
         writer.writerows({name: safe_cell(_finite(value)) for name, value in row.items()} for row in rows)
 
 
 def write_json(path: str | Path, content: object) -> None:
-    """Write strict JSON: NaN and infinity become null."""
-    Path(path).write_text(json.dumps(_finite(content), indent=1) + "\n", encoding="utf-8")
+    """Write strict JSON, whole or not at all: NaN and infinity become null."""
+    with appearing(path) as part:
+        part.write_text(json.dumps(_finite(content), indent=1) + "\n", encoding="utf-8")
 
 
 def _finite(value: object) -> object:

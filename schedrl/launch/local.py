@@ -24,6 +24,7 @@ from schedrl.launch.workload import described
 from schedrl.launch.yardsticks import Yardsticks
 from schedrl.learning.action_spec import ActionSpec
 from schedrl.learning.budget import Budget
+from schedrl.learning.checkpoint import atomic_write
 from schedrl.learning.rollout import NumericsError
 from schedrl.learning.run_folder import Run, clear, newest_checkpoint
 from schedrl.settings import UserError, error_line
@@ -183,13 +184,19 @@ def undone_if_refused(folder: Path | None) -> Iterator[None]:
         yield
     except UserError:
         if newest_checkpoint(folder) is not None:
-            description.write_bytes(before)
+            _put_back(description, before)
         else:
             clear(folder)
             for path in new:
                 if path.is_dir() and not any(path.iterdir()):
                     path.rmdir()
         raise
+
+
+def _put_back(description: Path, before: bytes) -> None:
+    if not description.exists() or description.read_bytes() != before:  # a full disk may have no room
+        with atomic_write(description) as file:
+            file.write(before)
 
 
 def require_learning(record: Mapping[str, float]) -> None:

@@ -8,7 +8,8 @@ once:
 * ``values``: text and TOML values to the annotated type and back;
 * ``names``: other spellings of a name (other libraries, the original DeepRM), nearest names;
 * ``command_line``: parser, presets, ``--config file.toml``;
-* ``guard``: exit codes, and folders checked before anything is written; ``files``: what can be read;
+* ``guard``: exit codes, and folders checked before anything is written; ``files``: what can be read, and is
+  written whole;
 * ``printable``: what reaches a terminal, and cells of tables; ``pictures``: labels.
 """
 
@@ -26,7 +27,7 @@ from schedrl.settings.command_line import (
     section,
     whole_number,
 )
-from schedrl.settings.files import check_plain_file
+from schedrl.settings.files import appearing, check_plain_file
 from schedrl.settings.guard import check_folder_writable, main_guard
 from schedrl.settings.names import ALIASES, LEGACY, nearest
 from schedrl.settings.pictures import save_picture
@@ -43,6 +44,7 @@ __all__ = [
     "UserError",
     "add_arguments",
     "add_own_arguments",
+    "appearing",
     "check_folder_writable",
     "check_plain_file",
     "counted",

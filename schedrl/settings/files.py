@@ -1,7 +1,12 @@
-"""What a path must be to be read: a plain file. Apart from ``guard``: readers need it too."""
+"""What a path must be to be read: a plain file; and files that appear whole or not at all.
 
+Apart from ``guard``: readers and writers need it too.
+"""
+
+import contextlib
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from schedrl.settings.base import UserError
@@ -16,7 +21,7 @@ KINDS = {
 
 
 def check_plain_file(path: str | os.PathLike[str]) -> None:
-    """Refuse what can't be read as a file, from its beginning to its end: a folder, a pipe, a device.
+    """Refuse what isn't a file, with a beginning and an end: a folder, a pipe, a device.
 
     What is not there passes: whoever opens it says so.
 
@@ -32,3 +37,23 @@ def check_plain_file(path: str | os.PathLike[str]) -> None:
     if not stat.S_ISREG(mode):
         kind = next((name for name, applies in KINDS.items() if applies(mode)), "no plain file")
         raise UserError(f"{path} is {kind}; save what comes out of it to a file, and name that")
+
+
+@contextlib.contextmanager
+def appearing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield where to write what is to appear at `path`: whole, when the `with` is over, or not at all.
+
+    That is a hidden file beside it with the same suffix. Of a link the file that it names is replaced.
+
+    Raises:
+        UserError: a folder, a pipe or a device is there. Renaming would put a file in its place.
+    """
+    check_plain_file(path)
+    place = Path(os.path.realpath(path))
+    part = place.with_name(f".{place.name}.part{Path(path).suffix}")
+    try:
+        yield part
+        part.replace(place)
+    finally:
+        with contextlib.suppress(OSError):  # on a read-only file system removing fails too, even nothing
+            part.unlink(missing_ok=True)

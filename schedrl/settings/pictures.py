@@ -6,18 +6,32 @@ becomes a box, without a warning for each.
 """
 
 import contextlib
+import os
 import warnings
+from pathlib import Path
 from typing import Any
 
+from schedrl.settings.files import appearing
 from schedrl.settings.printable import printable
 
 
 def save_picture(figure: Any, target: Any, **options: Any) -> None:
-    """Write a figure of matplotlib's, its texts made plain; `options` as for `savefig`."""
+    """Write a figure of matplotlib's, its texts made plain; `options` as for `savefig`.
+
+    A file appears whole or not at all; without a suffix it is a .png.
+    """
     plain_texts(figure)
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _place(target) as place:
         warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure.savefig(target, **options)
+        figure.savefig(place, **options)
+
+
+def _place(target: Any) -> contextlib.AbstractContextManager[Any]:
+    """Return what gives the file to write to; a stream is that itself."""
+    if not isinstance(target, str | os.PathLike):
+        return contextlib.nullcontext(target)
+    path = Path(target)
+    return appearing(path if path.suffix else path.with_name(f"{path.name}.png"))
 
 
 def plain_texts(figure: Any) -> None:

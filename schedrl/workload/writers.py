@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
 import os
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from schedrl.settings import UserError, safe_cell
+from schedrl.settings import UserError, appearing, safe_cell
 from schedrl.settings.claims import claim_file
 from schedrl.workload.constraints import Predecessors, escaped
 from schedrl.workload.readers.formats.own import KIND, MARK, THINK
@@ -89,26 +88,20 @@ def _safe(texts: np.ndarray) -> np.ndarray:
 def _write(path: Path, head: str, columns: dict[str, np.ndarray], options: dict[str, Any]) -> None:
     import pandas as pd
 
-    part = path.with_name(f".{path.name}.part")
+    kind = "gzip" if path.name.endswith(".gz") else None
+    text = {"encoding": "utf-8", "errors": "strict", "compression": kind}
     try:
-        with part.open("wb") as raw:
-            raw.write(b"")
-        kind = "gzip" if path.name.endswith(".gz") else None
-        with pd.io.common.get_handle(
-            part, "w", encoding="utf-8", compression=kind, errors="strict"
-        ) as handles:
-            handles.handle.write(head)
-            pd.DataFrame(columns).to_csv(handles.handle, index=False, lineterminator="\n", **options)
-        part.replace(path)
+        with appearing(path) as part:
+            part.write_bytes(b"")  # an error of its own where that can't be
+            with pd.io.common.get_handle(part, "w", **text) as handles:
+                handles.handle.write(head)
+                pd.DataFrame(columns).to_csv(handles.handle, index=False, lineterminator="\n", **options)
     except UnicodeEncodeError as error:
         raise UserError(
             f"{path}: {error.object[error.start]!r} is no character that UTF-8 can hold"
         ) from None
     except OSError as error:
         raise UserError(f"can't write {path}: {error.strerror}; choose another path") from None
-    finally:
-        with contextlib.suppress(OSError):  # on a read-only file system removing fails too, even nothing
-            part.unlink(missing_ok=True)
 
 
 def _csv(workload: Workload) -> tuple[str, dict[str, np.ndarray]]:

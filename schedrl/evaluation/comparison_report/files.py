@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from pathlib import Path
 
 from schedrl.evaluation import table
@@ -27,16 +25,7 @@ def write(result: Result, folder: str | Path) -> tuple[list[Path], list[str]]:
     rows = all_rows(result)
     blocks, heading = contents(result, rows), title(result)
     paths = [Path(folder) / name for name in FILES]
-    _replaced(paths[0], lambda path: write_pdf(path, heading, blocks))
-    _replaced(paths[1], lambda path: write_html(path, heading, blocks))
-    _replaced(paths[2], lambda path: table.write_csv(path, [dict(row) for row in as_csv(rows)]))
+    write_pdf(paths[0], heading, blocks)
+    write_html(paths[1], heading, blocks)
+    table.write_csv(paths[2], [dict(row) for row in as_csv(rows)])
     return paths, conclude(result, rows)
-
-
-def _replaced(path: Path, write_to: Callable[[Path], object]) -> None:
-    temporary = path.with_name(f".{path.name}.tmp")
-    try:
-        write_to(temporary)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

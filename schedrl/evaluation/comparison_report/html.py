@@ -11,7 +11,7 @@ from string import Template
 
 from schedrl.evaluation.comparison_report.contents import WIDTH, Block, Heading, Picture, Text
 from schedrl.evaluation.comparison_report.tables import Table
-from schedrl.settings import printable, save_picture
+from schedrl.settings import appearing, printable, save_picture
 
 DPI = 130
 PAGE = Template("""<!DOCTYPE html>
@@ -50,7 +50,8 @@ def write_html(path: str | Path, title: str, blocks: Iterable[Block]) -> None:
     """Write the report."""
     body = "\n".join(map(_block, blocks))
     page = PAGE.substitute(title=escape(title), body=body)
-    Path(path).write_text(printable(page), encoding="utf-8")
+    with appearing(path) as part:
+        part.write_text(printable(page), encoding="utf-8")
 
 
 def _block(block: Block) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from schedrl.evaluation.comparison_report.contents import WIDTH, Block, Heading, Picture, Text
 from schedrl.evaluation.comparison_report.lettering import text_width
 from schedrl.evaluation.comparison_report.tables import Table
-from schedrl.settings import printable, save_picture
+from schedrl.settings import appearing, printable, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,13 +24,14 @@ GAP = 0.13  # inches between two columns
 
 
 def write_pdf(path: str | Path, title: str, blocks: Iterable[Block]) -> int:
-    """Write the report and return the number of its pages."""
+    """Write the report, whole or not at all, and return the number of its pages."""
     from matplotlib import rc_context
     from matplotlib.backends.backend_pdf import PdfPages
 
     figures = lay_out(title, blocks)
     # TrueType fonts: the text can be searched and copied.
-    with rc_context({"pdf.fonttype": 42}), PdfPages(path, metadata={"Title": printable(title)}) as pdf:
+    about = {"Title": printable(title)}
+    with appearing(path) as part, rc_context({"pdf.fonttype": 42}), PdfPages(part, metadata=about) as pdf:
         for figure in figures:
             save_picture(figure, pdf, format="pdf")
     return len(figures)
