@@ -60,7 +60,8 @@ class DDPGSettings(LearningSettings):
     noise_std: float = 0.1
     """Its standard deviation, as a share of half the box; the result is cut to the box."""
     priority_alpha: float = 0.0
-    """How strongly replay prefers large errors (Schaul et al., 2016); 0 = uniform, 0.6 is usual."""
+    """How strongly replay prefers large errors (Schaul et al., 2016): 0 = uniform, 0.6 is usual, 1 = in
+    proportion to them."""
     priority_beta: float = 0.4
     """How far importance weights undo that preference at the start; 1 at the end of the budget."""
     value_coef: float = 0.5
@@ -75,9 +76,9 @@ class DDPGSettings(LearningSettings):
             self.in_range(name, 1)
         for name in ("critic_learning_rate", "temperature"):
             self.in_range(name, 0, open_low=True)
-        for name in ("entropy_coef", "entropy_coef_final", "noise_std", "priority_alpha", "value_coef"):
+        for name in ("entropy_coef", "entropy_coef_final", "noise_std", "value_coef"):
             self.in_range(name, 0)
-        for name in ("epsilon", "epsilon_final", "priority_beta"):
+        for name in ("epsilon", "epsilon_final", "priority_alpha", "priority_beta"):
             self.in_range(name, 0, 1)
         self.in_range("num_critics", 1, 2)
         self.in_range("tau", 0, 1, open_low=True)

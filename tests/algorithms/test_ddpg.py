@@ -349,6 +349,7 @@ def test_refusals():
         ({"num_critics": 3}, "num_critics is 3"),
         ({"replay_size": 100}, "replay_size is 100"),
         ({"epsilon": 1.5}, "epsilon is 1.5"),
+        ({"priority_alpha": 1000.0}, "priority_alpha is 1000"),
         ({"temperature": 0.0}, "temperature"),
         ({"n_stepp": 3}, "n_step"),
     ):

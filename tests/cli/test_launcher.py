@@ -146,6 +146,27 @@ def test_a_nan_stops_with_its_name_and_exit_code_1(mode, tmp_path, capsys):
     assert error.count("\n") == 1
 
 
+SPOILT = [(algo, "learning_rate", "1e30") for algo in registry.names("algorithm")]
+SPOILT += [("ddpg", "critic_learning_rate", "1e30"), ("ddpg", "reward_scale", "1e36")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("algo", "name", "value"), SPOILT)
+def test_a_run_of_no_numbers_has_failed_and_leaves_no_model(algo, name, value, tmp_path, capsys):
+    flags = ["--num_envs", "16", "--total_steps", "4096", "--no_eval", "--checkpoint_every", "256"]
+    flags += ["--learning_starts", "1024"] if algo == "ddpg" else []
+    folder = tmp_path / "run"
+    assert launcher.main(["--algo", algo, *flags, f"--{name}", value, "--model_dir", str(folder)]) == 1
+    shown = capsys.readouterr()
+    assert shown.err.startswith("error: not a number: ")
+    assert shown.err.count("\n") == 1
+    assert "trained" not in shown.out
+    assert not (folder / "policy.npz").exists()
+    for path in (folder / "checkpoints").iterdir():
+        with np.load(path) as file:
+            assert all(np.isfinite(file[key]).all() for key in file.files if file[key].dtype.kind == "f")
+
+
 BAD = [
     (["--algo", "ppoo"], "nearest: ppo"),
     (["--env", "deeprn"], "nearest: deeprm"),
