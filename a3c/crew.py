@@ -18,7 +18,7 @@ from schedrl.learning.lost_workers import Losses, SignsOfLife
 from schedrl.learning.run_folder import Run
 from schedrl.learning.shared_vectors import Ring, read_text
 from schedrl.learning.worker_processes import Death, WorkerProcesses
-from schedrl.settings import UserError
+from schedrl.settings import UserError, counted
 
 LOOK = 0.02  # seconds between two looks into the mailboxes
 GRACE = 10.0  # seconds to finish an update when the run ends
@@ -116,7 +116,10 @@ class Crew:
     def __enter__(self) -> Crew:
         """Start the workers."""
         self.shared.begin(self.model, self.run.budget)
-        for index in range(self._settings.num_workers):
+        count = self._needed()
+        if count < self._settings.num_workers:
+            self.run.say(f"the budget is {counted(count, 'update')}: as many workers start, and no more")
+        for index in range(count):
             self._start(index)
         return self
 
@@ -140,6 +143,14 @@ class Crew:
         self.shared.copy_to(self.model)
         since, self._since = self._since, time.perf_counter()
         return self._mail.gathered(self._since - since, self._losses.replaced)
+
+    def _needed(self) -> int:
+        """Return how many workers have something to do: each start costs seconds of a processor."""
+        settings, limit = self._settings, self.run.budget.limits.total_steps
+        if limit is None:
+            return settings.num_workers
+        left = max(1, limit - self.run.budget.decisions)
+        return min(settings.num_workers, -(-left // (settings.num_envs * settings.num_steps)))
 
     def _arguments(self, index: int) -> tuple:
         key = (3, index, int(self.shared["starts"][index]))

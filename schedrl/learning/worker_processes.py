@@ -96,8 +96,9 @@ class WorkerProcesses:
         return list(self._processes)
 
     def at_work(self, index: int) -> bool:
-        """Tell whether a worker has neither ended nor died."""
-        return self._processes[index].exitcode is None
+        """Tell whether a worker was started and has neither ended nor died."""
+        process = self._processes[index]
+        return process is not None and process.exitcode is None
 
     @property
     def running(self) -> bool:

@@ -254,6 +254,18 @@ def test_a_spent_budget_waits_for_no_worker_that_is_starting():
     assert workers.shared["stop"]
 
 
+def test_no_more_workers_start_than_there_are_updates(monkeypatch):
+    started, said = [], []
+    monkeypatch.setattr(Crew, "_start", lambda self, index: started.append(index))
+    for steps, wanted in ((100, [0]), (129, [0, 1]), (10**6, [0, 1])):
+        workers, started[:] = crew(total_steps=steps), []
+        workers.run.say = said.append
+        with workers:
+            assert started == wanted
+            assert not workers._processes.at_work(1)
+    assert said == ["the budget is 1 update: as many workers start, and no more"]
+
+
 @pytest.mark.slow
 def test_a_frozen_worker_is_replaced(capsys):
     workers = crew(total_steps=10**9, updates_per_record=1, worker_timeout=20.0)

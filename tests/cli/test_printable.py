@@ -88,7 +88,7 @@ def test_escape_sequences_of_a_file(tmp_path, capsys, command):
     path.write_bytes(SWF.encode("utf-8", "surrogatepass"))
     if command == "replay":
         where = ["--trace", str(path), "--policies", "sjf+best_fit", "--output_dir", str(tmp_path / "out")]
-        code = compare_algorithms.main(where)
+        code = compare_algorithms.main([*where, "--capacity", "cpu=8"])  # that of the header isn't plain
     else:
         flags = {"inspect": [], "json": ["--json"], "convert": [str(tmp_path / "out.csv")]}[command]
         code = job_distribution.main([command.replace("json", "inspect"), str(path), *flags])
