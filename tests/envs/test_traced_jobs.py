@@ -141,3 +141,13 @@ def test_what_cannot_be_used_is_refused(tmp_path):
             environment.make(**settings.to_dict(), family="validation" if "arrive" in says else "train")
     with pytest.raises(UserError, match="real_trace needs a file; give --trace FILE"):
         DeepRMSettings().replace(workload="real_trace")
+
+
+def test_a_capacity_that_the_cluster_would_not_look_at_is_refused(trace):
+    with pytest.raises(UserError, match="capacity has no effect on simple_cluster"):
+        environment.make("simple_cluster", trace=trace, workload_settings={"capacity": "cpu=4"})
+
+
+def test_a_bare_amount_is_no_capacity(trace):
+    with pytest.raises(UserError, match="write RESOURCE=AMOUNT: cpu=4"):
+        jobs.jobs_of(settings_of(trace, workload_settings={"capacity": "4"}), 1, "train")

@@ -175,7 +175,13 @@ class SimpleClusterSettings(HoldsWorkload):
             f"workload {TRACE} needs a file; give --trace FILE (trace_file)",
         )
         theirs, usual = self.workload_settings.to_dict(), own.defaults()
-        if "capacity" in usual and self.workload != TRACE:
+        if self.workload == TRACE:
+            self.check(
+                not theirs["capacity"],
+                "capacity has no effect on simple_cluster: its machines say what there is; give them: "
+                "cluster FILE, or num_servers and server",
+            )
+        elif "capacity" in usual:
             self.check(
                 theirs["capacity"] == list(usual["capacity"]) or self.load is None,
                 f"capacity of {self.workload} has no effect here; the cluster says what there is",

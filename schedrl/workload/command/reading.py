@@ -47,7 +47,11 @@ def capacity_of(text: str, workload: Workload) -> np.ndarray:
     names = [resource.name for resource in workload.resources]
     capacity = np.array(workload.capacity)
     for part in filter(str.strip, text.split(",")):
-        name, _, value = map(str.strip, part.partition("="))
+        name, sign, value = map(str.strip, part.partition("="))
+        if not sign:
+            raise UserError(
+                f"--capacity has {part.strip()!r}; write RESOURCE=AMOUNT: {names[0]}={part.strip()}"
+            )
         place = names.index(one_of("resource", name, names))
         try:
             capacity[place] = float(value)
