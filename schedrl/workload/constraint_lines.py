@@ -16,11 +16,12 @@ from schedrl.workload.machines import Machines
 from schedrl.workload.types import Workload
 
 FAULTS = {
-    ITSELF: "wait for themselves",
-    CIRCLE: "wait in a circle",
-    ABSENT: "wait for a job that is not there",
-    REJECTED: "wait for such a job",
+    ITSELF: ("it waits for itself", "they wait for themselves"),
+    CIRCLE: ("it waits in a circle", "they wait in a circle"),
+    ABSENT: ("it waits for a job that is not there", "they wait for a job that is not there"),
+    REJECTED: ("it waits for such a job", "they wait for such a job"),
 }
+"""Why a job can never enter the queue -> words for one and for several."""
 SHOWN = 3
 
 
@@ -29,13 +30,20 @@ def honoured_lines(*parts: Workload, machines: Machines | None = None) -> Iterat
     waits_for = [part.predecessors for part in parts if part.predecessors is not None]
     if waiting := _waiting(parts):
         pauses = sum(int((each.think > 0).sum()) for each in waits_for)
-        rest = f" and their think time is over ({pauses:,} have one)" if pauses else ""
+        rest = (
+            f" and their think time is over ({pauses:,} {'has' if pauses == 1 else 'have'} one)"
+            if pauses
+            else ""
+        )
         yield (
             f"{_jobs(parts, waiting, 'wait')} for others: they enter the queue when these have finished{rest}"
             ", and waits and slowdowns count from there"
         )
     if dropped := sum(each.dropped for each in waits_for):
-        yield f"{dropped:,} dependencies on jobs outside of the selection they are in count as fulfilled"
+        what = "1 dependency on a job outside of the selection it is in counts"
+        if dropped != 1:
+            what = f"{dropped:,} dependencies on jobs outside of the selection they are in count"
+        yield f"{what} as fulfilled"
     if machines is None:
         for part in parts:
             yield from _faults(part, part.predecessors)
@@ -78,7 +86,7 @@ def _faults(workload: Workload, waits_for: Predecessors | None) -> Iterator[str]
         if jobs.size:
             names = ", ".join(map(str, np.asarray(workload.id)[jobs[:SHOWN]].tolist()))
             more = ", ..." if jobs.size > SHOWN else ""
-            yield f"{jobs.size:,} of these can never run, as they {words}: {names}{more}"
+            yield f"{jobs.size:,} of these can never run, as {words[jobs.size > 1]}: {names}{more}"
 
 
 def _left_out(parts: tuple[Workload, ...]) -> Iterator[str]:

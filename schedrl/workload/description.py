@@ -47,7 +47,6 @@ def describe(workload: Workload, rejected: Rejected | None = None, capacity: Any
     names = [resource.name for resource in workload.resources]
     held = np.asarray(workload.instances)[:, None] * workload.demand
     over = (held > np.nan_to_num(room, nan=np.inf)).any(1)
-    fitting = workload.take(~over) if over.any() and not over.all() else workload
     return {
         "jobs": len(workload),
         "rejected": {} if rejected is None else rejected.counts,
@@ -64,16 +63,22 @@ def describe(workload: Workload, rejected: Rejected | None = None, capacity: Any
         "capacity": dict(zip(names, map(_number, room), strict=True)),
         "exceed_capacity": int(over.sum()),
         "first_to_exceed": [str(name) for name in np.asarray(workload.id)[over][:SHOWN]],
-        "load": dict(zip(names, _load(fitting, room), strict=True)),
-        "work_per_time": dict(zip(names, _load(workload, np.ones(len(names))), strict=True)),
+        "load": dict(zip(names, _load(workload, room, ~over), strict=True)),
+        "work_per_time": dict(
+            zip(names, _load(workload, np.ones(len(names)), np.ones(len(workload), bool)), strict=True)
+        ),
         "statistics": {name: _statistics(column) for name, column in columns.items()},
         "about": dict(workload.about),
     }
 
 
-def _load(workload: Workload, capacity: np.ndarray) -> list[float | None]:
+def _load(workload: Workload, capacity: np.ndarray, counts: np.ndarray) -> list[float | None]:
+    """Return the load of the jobs that count [J], None where it is not defined."""
+    if not counts.any():
+        return [None] * len(workload.resources)
+    chosen = workload if counts.all() else workload.take(counts)
     try:
-        return [_number(value) for value in workload.load(capacity)]
+        return [_number(value) for value in chosen.load(capacity)]
     except UserError:  # all jobs arrive at one moment
         return [None] * len(workload.resources)
 

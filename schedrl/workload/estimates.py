@@ -165,9 +165,12 @@ class Told:
         if self.model:
             yield self._of_model()
         elif self.lacking:
-            favoured = "" if self.lacking == self.jobs else ", and these jobs are favoured over the others"
+            favoured = (
+                "" if self.lacking == self.jobs else f", and {_these(self.lacking)} favoured over the others"
+            )
+            its = "its" if self.lacking == 1 else "their"
             yield (
-                f"{self.lacking:,} of {_jobs(self.jobs)} have no estimate: their true run time is used, "
+                f"{self._without()}: {its} true run time is used, "
                 f"which no scheduler knows, {UPPER_BOUND}{favoured}; "
                 f"--estimates {CLASS_MEDIAN} plays without it"
             )
@@ -176,6 +179,9 @@ class Told:
                 f"0 of {_jobs(self.jobs)} have no estimate, but all estimates equal the true run times, "
                 f"which no scheduler knows, {UPPER_BOUND}"
             )
+
+    def _without(self) -> str:
+        return f"{self.lacking:,} of {_jobs(self.jobs)} {'has' if self.lacking == 1 else 'have'} no estimate"
 
     def _of_model(self) -> str:
         kept = self.jobs - self.lacking
@@ -197,7 +203,7 @@ class Told:
         """Say it where every run time is shown, whatever the jobs have."""
         unused = "" if self.lacking == self.jobs else "; the estimates of the others are not used"
         return (
-            f"{self.lacking:,} of {_jobs(self.jobs)} have no estimate{unused}: DeepRM shows the true run "
+            f"{self._without()}{unused}: DeepRM shows the true run "
             f"time of every job, which no scheduler knows, {UPPER_BOUND}"
         )
 
@@ -224,3 +230,7 @@ def told(workload: Workload, model: Model | None = None) -> Told:
 
 def _jobs(count: int) -> str:
     return f"{count:,} job{'' if count == 1 else 's'}"
+
+
+def _these(count: int) -> str:
+    return "this job is" if count == 1 else "these jobs are"

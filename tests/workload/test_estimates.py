@@ -30,7 +30,9 @@ def test_how_many_have_none_is_said_and_what_follows(lacking):
     estimate = np.full(200, 500.0)
     estimate[:lacking] = np.nan
     (line,) = told(jobs(estimate=estimate)).lines()
-    assert line.startswith(f"{lacking} of 200 jobs have no estimate: their true run time is used")
+    one = lacking == 1
+    have, their = ("has", "its") if one else ("have", "their")
+    assert line.startswith(f"{lacking} of 200 jobs {have} no estimate: {their} true run time is used")
     assert "upper bound" in line
     assert ("favoured" in line) == (lacking < 200)
 

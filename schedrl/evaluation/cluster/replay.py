@@ -209,7 +209,8 @@ class Replay:
         if self.nobody_waits:
             yield (
                 "nobody ever waits, under any policy: this run can't tell policies apart by slowdown or "
-                "wait; raise the load (--load) or give a smaller cluster (--num_machines)"
+                "wait; give a smaller cluster (--num_machines), or raise the load (--load) where jobs arrive "
+                "at different times"
             )
         if not self.with_jobs:
             yield "no job counts that every policy was given: nothing was measured"

@@ -77,9 +77,10 @@ def report(figures: dict[str, Any], notes: Sequence[str] = ()) -> list[str]:
         load, capacity = figures["load"][name], figures["capacity"][name]
         work = figures["work_per_time"][name]
         busy = "not defined" if work is None else f"{work:,.4g} {resource_unit} busy on average"
-        known = (
-            "capacity not known" if load is None else f"load {load:.1%} of {capacity:,.6g} {resource_unit}"
-        )
+        known = "capacity not known"
+        if capacity is not None:
+            known = f"{capacity:,.6g} {resource_unit}"
+            known = f"{known}, load not defined" if load is None else f"load {load:.1%} of {known}"
         lines.append(f"{name:10}{known}; {busy}")
     if over := figures["exceed_capacity"]:
         first = ", ".join(figures["first_to_exceed"])
