@@ -7,7 +7,7 @@ what has one meaning only is mended and counted.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -106,7 +106,7 @@ def build(columns: Columns, rejected: Rejected, lenient: bool = False) -> Worklo
     _drop_repeated(columns, rejected, lenient)
     if not len(columns.line):
         advice = "; ".join(rejected.remarks) or "Check the file, its format and its units"
-        raise UserError(f"{rejected.source}: no jobs; {rejected.summary()}. {advice}")
+        raise rejected.nothing_left(rejected.source, advice)
     question_capacity(columns, rejected)
     not_handed_on = ("line", "waits_for", "dropped", "think", "allowed", "times_are_told")
     kept = {name: value for name, value in vars(columns).items() if name not in not_handed_on}
@@ -123,8 +123,20 @@ def _reject(columns: Columns, rejected: Rejected, rules: Sequence[Rule]) -> None
     for name, reason, rule in rules:
         column = getattr(columns, name)
         if column is not None:
-            shown = None if reason.endswith("_unknown") and column.ndim == 1 else column
-            columns.reject(rule(column), reason, rejected, shown)
+            wrong, shown = rule(column), column
+            if reason.endswith("_unknown"):
+                shown = _unstated(columns, wrong) if column.ndim == 2 and wrong.any() else None
+            columns.reject(wrong, reason, rejected, shown)
+
+
+def _unstated(columns: Columns, wrong: np.ndarray) -> np.ndarray:
+    """Return which resources the rows that are `wrong` [n] don't state, as text [n] object."""
+    names = [resource.name for resource in columns.resources]
+    said = np.full(len(wrong), "", object)
+    for row in np.flatnonzero(wrong):
+        lacking = [name for name, no in zip(names, np.isnan(columns.demand[row]), strict=True) if no]
+        said[row] = f"{', '.join(lacking)} not stated"
+    return said
 
 
 def _take_none_where_unstated(columns: Columns, rejected: Rejected) -> None:
@@ -174,9 +186,15 @@ def _forget_what_no_rule_needs(columns: Columns, rejected: Rejected) -> None:
     columns.arrival = np.where(early, 0.0, columns.arrival)
 
 
-def names_in(texts: np.ndarray) -> np.ndarray:
-    """Return the names between blanks, commas, semicolons or bars as tuples. [n] object."""
-    split = {text: tuple(filter(None, re.split(r"[\s,;|]+", text))) for text in set(texts.tolist())}
+def names_in(texts: np.ndarray, nothing: Collection[str] = ()) -> np.ndarray:
+    """Return the names between blanks, commas, semicolons or bars as tuples. [n] object.
+
+    A cell that is one of the words for `nothing` names none.
+    """
+    split = {
+        text: () if text.strip() in nothing else tuple(filter(None, re.split(r"[\s,;|]+", text)))
+        for text in set(texts.tolist())
+    }
     return np.fromiter((split[text] for text in texts.tolist()), object, len(texts))
 
 
@@ -246,9 +264,9 @@ def _drop_repeated(columns: Columns, rejected: Rejected, lenient: bool) -> None:
     if wrong["conflict"] and not lenient:
         row, difference = wrong["conflict"][0]
         raise UserError(
-            f"{rejected.source}, line {columns.line[row]}: job {ids[row]} is there twice with different "
-            f"values ({difference}), {len(wrong['conflict'])} such rows in all; mend the file, or be lenient "
-            "to keep the first of each"
+            f"{rejected.source}, {rejected.place} {columns.line[row]}: job {ids[row]} is there twice with "
+            f"different values ({difference}), {len(wrong['conflict'])} such rows in all; mend the file, or "
+            "be lenient to keep the first of each"
         )
     repeated = np.zeros(len(ids), bool)
     for reason, rows in wrong.items():

@@ -124,7 +124,9 @@ class Rejected:
         """
         numbers = np.atleast_1d(np.asarray(lines, np.int64))
         if self.strict and len(numbers):
-            raise UserError(f"{self.source}, line {numbers.min()}: {what}; mend the file or leave out strict")
+            raise UserError(
+                f"{self.source}, {self.place} {numbers.min()}: {what}; mend the file or leave out strict"
+            )
         if len(numbers):
             self.adjusted[what] += len(numbers)
 
@@ -134,8 +136,12 @@ class Rejected:
             self.remarks.append(text)
 
     def _place(self, row: RejectedRow) -> str:
+        return f"{self.source}, {self.place} {self._told(row)}"
+
+    @staticmethod
+    def _told(row: RejectedRow) -> str:
         about = f" ({', '.join(filter(None, (row.id and f'job {row.id}', row.detail)))})"
-        return f"{self.source}, {self.place} {row.line}: {row.reason}{about if about != ' ()' else ''}"
+        return f"{row.line}: {row.reason}{about if about != ' ()' else ''}"
 
     @property
     def counts(self) -> dict[str, int]:
@@ -166,6 +172,13 @@ class Rejected:
         lost = [self.summary(), *self.work_lines(workload)] if len(self) else []
         changed = [f"{counted(count, 'row')}: {what}" for what, count in self.adjusted.items()]
         return lost + changed + [f"note: {remark}" for remark in self.remarks]
+
+    def nothing_left(self, path: object, advice: str = "") -> UserError:
+        """Return the error that a file holds no jobs: how many rows are none, why, and the first of them."""
+        first = f". The first: {self.place} {self._told(min(self._rows))}" if self._rows else ""
+        return UserError(
+            f"{path}: no jobs; {self.summary()}{first}. {advice or 'Check the file and its format'}"
+        )
 
     def summary(self) -> str:
         """Return one line: how many, and why."""

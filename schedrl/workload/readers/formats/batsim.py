@@ -57,6 +57,7 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False, gangs: bo
     Raises:
         UserError: no JSON of this form, or no usable job.
     """
+    rejected.place = "entry"
     held = whole(source)
     jobs = held.get("jobs") if isinstance(held, dict) else None
     profiles = held.get("profiles") if isinstance(held, dict) else None

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schedrl.settings import UserError
+from schedrl.settings import UserError, counted
 from schedrl.workload.constraints import LEFT_OUT
 from schedrl.workload.readers.build import Columns, build, names_in
 from schedrl.workload.readers.formats.accounting import Record
 from schedrl.workload.readers.formats.own import is_own, read_own
-from schedrl.workload.readers.parsing.cells import UNKNOWN_WORDS
+from schedrl.workload.readers.parsing.cells import MISSING_WORDS, UNKNOWN_WORDS
 from schedrl.workload.readers.parsing.headed import header_row
 from schedrl.workload.readers.parsing.mapped import Conversion, Mapped, question, seen, spared
 from schedrl.workload.readers.parsing.source import Source
@@ -53,6 +53,10 @@ NAMES = {
 }
 """Field -> names by which a column, or a key of the map, is known. Other keys of the map are resources."""
 RESOURCES = ("cpu", "memory", "gpu")
+UNMAPPED = {"waits_for": "what a job waits for", "allowed": "where a job may run"}
+"""Constraints that are honoured, but not where a map leaves their column out -> what it says."""
+NOTHING = MISSING_WORDS | {"-1", "[]"}
+"""Cells that name no job and no machine."""
 QUOTED = r'"(?:[^"]|"")*"'
 """A part of a map in which a comma belongs to a name."""
 
@@ -131,8 +135,13 @@ def read(
         question(name, mapped[name].unit, columns[name], rejected)
     demand = np.column_stack([columns.pop(name) for name in names])
     extra = {name: columns.pop(column) for name, column in others.items()}
+    for name in UNMAPPED.keys() & extra.keys():
+        _tell_unmapped(name, others[name], extra.pop(name), rejected)
     if "waits_for" in columns:
-        columns["waits_for"] = names_in(columns["waits_for"])
+        columns["waits_for"] = names_in(columns["waits_for"], NOTHING)
+    if "allowed" in columns:
+        stated = columns["allowed"].tolist()
+        columns["allowed"] = np.array(["" if text.strip() in NOTHING else text for text in stated], object)
     held = Columns(
         **columns, demand=demand, resources=resources, about=about, extra=extra, times_are_told=True
     )
@@ -140,10 +149,23 @@ def read(
 
 
 def _left_out(header: list[str], mapped: Mapping[str, Mapped]) -> dict[str, str]:
-    """Return constraints that no rule honours -> their columns: kept, so that they can be counted."""
+    """Return constraints that nothing honours -> their columns: kept, so that they can be counted."""
     read = {m.column for m in mapped.values()}
     named = {column: column.strip().lower().replace(" ", "_") for column in header if column not in read}
-    return {name: column for column, name in named.items() if name in LEFT_OUT}
+    unmapped = {_field(column): column for column in named}
+    return {name: column for column, name in named.items() if name in LEFT_OUT} | {
+        name: unmapped[name] for name in UNMAPPED if name in unmapped and name not in mapped
+    }
+
+
+def _tell_unmapped(name: str, column: str, cells: np.ndarray, rejected: Rejected) -> None:
+    """Say how many rows have a constraint that the map leaves out."""
+    stated = sum(text.strip() not in NOTHING and bool(text.strip()) for text in cells.tolist())
+    if stated:
+        rejected.remark(
+            f"{column} says {UNMAPPED[name]} in {counted(stated, 'row')}: left out, as the map doesn't name "
+            f"it; add {name}={column}"
+        )
 
 
 def _field(name: str) -> str | None:

@@ -59,7 +59,7 @@ def tasks(events: Mapping[str, np.ndarray], rejected: Rejected, rebase: bool = T
     offset = offset if np.isfinite(offset) else 0.0
     stated = [name for name in ("cpu", "memory") if not np.isnan(events[name]).all()]
     if not len(names):
-        raise UserError(f"{rejected.source}: no jobs; {rejected.summary()}. Check the file and its format")
+        raise rejected.nothing_left(rejected.source)
     if not stated:
         raise UserError(
             f"{rejected.source}: no event states cpu or memory, so these are no jobs that can be placed; "

@@ -9,7 +9,9 @@ init containers that run on (restartPolicy Always) and the overhead come on top.
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -21,7 +23,7 @@ import numpy as np
 from schedrl.settings import UserError
 from schedrl.workload.quantities import quantity
 from schedrl.workload.readers.build import Columns, build
-from schedrl.workload.readers.parsing.json_text import json_text, whole
+from schedrl.workload.readers.parsing.json_text import documents, json_text
 from schedrl.workload.readers.parsing.source import Source
 from schedrl.workload.readers.recognise import Head
 from schedrl.workload.readers.rejected import Rejected
@@ -47,6 +49,7 @@ class _Pod(NamedTuple):
     priority: float
     node: str
     owner: str
+    selector: str
     requests: Mapping[str, Decimal]
 
 
@@ -55,9 +58,10 @@ class _Broken(Exception):
 
 
 def recognises(head: Head) -> bool:
-    """Whether a file is a JSON object that is a list of pods, or one pod."""
+    """Whether a file is JSON of Kubernetes: a list, or pods one after another."""
     text = head.text.lstrip()
-    return text.startswith("{") and '"apiVersion"' in text and '"kind"' in text and '"items"' in text
+    held = '"items"' in text or re.search(r'"kind"\s*:\s*"Pod"', text)
+    return text.startswith(("{", "[")) and '"apiVersion"' in text and '"kind"' in text and bool(held)
 
 
 def read(source: Source, rejected: Rejected, *, lenient: bool = False) -> Workload:
@@ -71,6 +75,7 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False) -> Worklo
     Raises:
         UserError: no JSON, no list of pods, or no usable pod.
     """
+    rejected.place = "entry"
     pods = []
     for place, item in enumerate(_items(source), 1):
         try:
@@ -79,7 +84,7 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False) -> Worklo
             reason, detail = broken.args
             rejected.add(reason, place, [_name(item)], [detail], measured=reason == "never_ran")
     if not pods:
-        raise UserError(f"{source.path}: no jobs; {rejected.summary()}. Only pods that have ended are jobs")
+        raise rejected.nothing_left(source.path, "Only pods that have ended are jobs")
     first = min(pod.created for pod in pods)
     asked = _asked(pods)
     return build(
@@ -99,6 +104,7 @@ def read(source: Source, rejected: Rejected, *, lenient: bool = False) -> Worklo
             extra={
                 "node": np.array([pod.node for pod in pods], object),
                 "owner": np.array([pod.owner for pod in pods], object),
+                "node_selector": np.array([pod.selector for pod in pods], object),
             },
         ),
         rejected,
@@ -121,10 +127,16 @@ def _asked(pods: list[_Pod]) -> dict[str, np.ndarray]:
 
 
 def _items(source: Source) -> list[Any]:
-    held = whole(source)
-    items = held.get("items") if isinstance(held, dict) else None
-    if not isinstance(items, list):
-        raise UserError(f"{source.path} is JSON without a list of pods; print it: kubectl get pods -o json")
+    """Return the pods of a file: of lists (`kubectl get pods`), single ones, or one after another (`jq`)."""
+    items: list[Any] = []
+    for held in documents(source):
+        if isinstance(held, dict):
+            held = held.get("items") if held.get("kind") != "Pod" else [held]
+        if not isinstance(held, list):
+            raise UserError(
+                f"{source.path} is JSON without a list of pods; print it: kubectl get pods -o json"
+            )
+        items += held
     return items
 
 
@@ -165,8 +177,17 @@ def _pod(place: int, item: Any) -> _Pod:
         priority=_whole(spec.get("priority"), 0.0),
         node=json_text(spec.get("nodeName")),
         owner=next((json_text(owner.get("kind")) for owner in _tables(meta, "ownerReferences")), ""),
+        selector=_selector(spec),
         requests=requests_of(spec),
     )
+
+
+def _selector(spec: Mapping[str, Any]) -> str:
+    """Return which nodes a pod requires, as its `nodeSelector` and node affinity say; empty: any."""
+    stated = [_table(spec, "nodeSelector")]
+    affinity = _table(_table(spec, "affinity"), "nodeAffinity")
+    stated.append(_table(affinity, "requiredDuringSchedulingIgnoredDuringExecution"))
+    return " ".join(json.dumps(part, sort_keys=True) for part in stated if part)
 
 
 def requests_of(spec: Mapping[str, Any]) -> dict[str, Decimal]:

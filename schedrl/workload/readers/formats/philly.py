@@ -28,7 +28,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from schedrl.settings import UserError
 from schedrl.workload.readers.build import Columns, build
 from schedrl.workload.readers.parsing.json_text import entries, json_text
 from schedrl.workload.readers.parsing.source import Source
@@ -90,6 +89,7 @@ def read(
     Raises:
         UserError: no JSON list, no usable job, or no such zone.
     """
+    rejected.place = "entry"
     jobs, zone = [], zone_of(time_zone)
     for place, entry in enumerate(entries(source), 1):
         try:
@@ -99,7 +99,7 @@ def read(
             name = json_text(entry.get("jobid")) if isinstance(entry, dict) else ""
             rejected.add(reason, place, [name], [detail])
     if not jobs:
-        raise UserError(f"{source.path}: no jobs; {rejected.summary()}. Check the file and its format")
+        raise rejected.nothing_left(source.path)
     columns = {
         name: np.array(values) for name, values in zip(_Job._fields, zip(*jobs, strict=True), strict=True)
     }

@@ -167,6 +167,11 @@ def epoch_seconds(values: np.ndarray) -> tuple[np.ndarray, str]:
     return values, ""
 
 
+def out_of_place(seconds: np.ndarray) -> np.ndarray:
+    """Return which times [n] can't be seconds since 1970 of a log: 0, or of another size. NaN is none."""
+    return ~np.isnan(seconds) & ~((seconds >= FIRST) & (seconds <= LATEST))
+
+
 def _plain(cells: np.ndarray) -> tuple[pd.Series, np.ndarray, np.ndarray]:
     """Return cells without blanks around them, the numbers that they are, and whether they state anything."""
     import pandas as pd

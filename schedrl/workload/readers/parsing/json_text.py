@@ -40,12 +40,40 @@ def text_blocks(source: Source) -> Iterator[str]:
         raise UserError(f"{source.path} is not in {encoding} ({error.reason}); give its encoding") from None
 
 
-def whole(source: Source) -> Any:
-    """Return what a file of moderate size holds.
+def documents(source: Source) -> list[Any]:
+    """Return what a file of moderate size holds: one piece of JSON, or several one after another.
 
     Raises:
         UserError: it is no JSON, or too much of it.
     """
+    decode, text, at = json.JSONDecoder().raw_decode, _text(source), 0
+    found: list[Any] = []
+    try:
+        while (at := BETWEEN.match(text, at).end()) < len(text):  # type: ignore[union-attr]
+            value, at = decode(text, at)
+            found.append(value)
+    except (ValueError, RecursionError) as error:
+        raise _no_json(source, error) from None
+    return found
+
+
+def whole(source: Source) -> Any:
+    """Return the one piece of JSON that a file of moderate size holds.
+
+    Raises:
+        UserError: it is no JSON, or too much of it.
+    """
+    try:
+        return json.loads(_text(source))
+    except (ValueError, RecursionError) as error:
+        raise _no_json(source, error) from None
+
+
+def _no_json(source: Source, error: Exception) -> UserError:
+    return UserError(f"{source.path} is no JSON ({error}); no jobs were read. Fetch it again")
+
+
+def _text(source: Source) -> str:
     held: list[str] = []
     for block in text_blocks(source):
         held.append(block)
@@ -56,10 +84,7 @@ def whole(source: Source) -> Any:
                 f"{source.path} holds more than {LARGEST >> 20:,} MB of JSON in one piece; part its "
                 "jobs over several files"
             )
-    try:
-        return json.loads("".join(held))
-    except (ValueError, RecursionError) as error:
-        raise UserError(f"{source.path} is no JSON ({error}); no jobs were read. Fetch it again") from None
+    return "".join(held)
 
 
 def entries(source: Source) -> Iterator[Any]:

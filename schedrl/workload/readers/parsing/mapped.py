@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from schedrl.settings import UserError
+from schedrl.settings import UserError, counted
 from schedrl.workload.readers.parsing.cells import (
     DATE,
     EPOCH_WORDS,
@@ -26,6 +26,7 @@ from schedrl.workload.readers.parsing.cells import (
     has_suffix,
     lengths,
     moments,
+    out_of_place,
 )
 from schedrl.workload.readers.rejected import Rejected
 from schedrl.workload.units import SECONDS, amount, seconds
@@ -151,6 +152,8 @@ class Conversion:
         """Rows that end up to an hour before they start, by local times."""
         self.epochs: dict[str, str] = {}
         """Column -> unit in which it counts from 1970."""
+        self.misplaced: dict[str, list[int]] = {}
+        """Column -> lines in which such a time has another size than most."""
 
     @property
     def texts(self) -> set[str]:
@@ -184,6 +187,9 @@ class Conversion:
                 found[name], bad = calendar[name].first, calendar[name].bad
             else:
                 found[name], bad = self._numbers(name, m, cells)
+                if m.column in self.epochs:
+                    lines = table.index[out_of_place(found[name])].tolist()
+                    self.misplaced.setdefault(m.column, []).extend(lines)
             if name in spared(self.mapped):
                 self.rejected.adjust(f"{m.column} was no number, so it is unknown", table.index[bad])
                 found[name] = np.where(bad, np.nan, found[name])
@@ -223,9 +229,9 @@ class Conversion:
             else:  # divided, not multiplied, so that 1500 ms are what 1.5 s are
                 values = cells / parts if parts else cells * factor if factor != 1 else cells
             if name in MOMENTS and unit == "":
-                values, counted = epoch_seconds(values)
-                if counted:
-                    self.epochs[m.column] = counted
+                values, counts = epoch_seconds(values)
+                if counts:
+                    self.epochs[m.column] = counts
             return values, none
         if name in PLAIN:
             return amounts(cells) if cells.dtype == object else (cells, none)
@@ -294,6 +300,11 @@ class Conversion:
                 "" if unit == "s" else f", read as {column}[{unit}]; write {column}[s] if they are seconds"
             )
             say(f"{column} counts {EPOCH_WORDS[unit]} since 1970, by the size of its numbers{scaled}")
+            if lines := self.misplaced[column]:
+                say(
+                    f"{column} is 0 or of another size in {counted(len(lines), 'row')} (first in line "
+                    f"{lines[0]}), which lies years from the others; mend or leave out such rows"
+                )
         calendar = any(m.is_calendar for m in self.mapped.values())
         if not calendar and not self.epochs:
             if self.time_zone:

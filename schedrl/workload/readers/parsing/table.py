@@ -314,7 +314,7 @@ def joined(chunks: Iterable[dict[str, np.ndarray]], rejected: Rejected, source: 
     """
     parts = list(chunks)
     if not parts:
-        raise UserError(f"{source.path}: no jobs; {rejected.summary()}. Check the file and its format")
+        raise rejected.nothing_left(source.path)
     columns: dict[str, Any] = {}
     for name in list(parts[0]):
         column = [part.pop(name) for part in parts]

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedrl.settings import UserError
+from schedrl.workload.constraint_lines import honoured_lines
 from schedrl.workload.quantities import SUFFIXES, quantity
 from schedrl.workload.readers import read_trace
 from schedrl.workload.readers.formats.kubernetes import requests_of
@@ -139,7 +140,7 @@ def test_what_a_pod_holds_on_its_node(spec, expected):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"apiVersion": "v1", "kind": "Pod", "items": 3}', "without a list of pods"),
+        ('{"apiVersion": "v1", "kind": "PodList", "items": 3}', "without a list of pods"),
         (listed()[:-20], "is no JSON"),
         (listed(), "no jobs; 0 rows rejected"),
         (listed(pod(phase="Running", runs=())), "Only pods that have ended are jobs"),
@@ -164,3 +165,43 @@ def test_case_20_quantities(case):
 @given(st.decimals(0, 10**6, places=3), st.sampled_from(sorted(SUFFIXES)))
 def test_a_quantity_is_digits_times_its_suffix_exactly(digits, suffix):
     assert quantity(f"{digits}{suffix}") == digits * SUFFIXES[suffix]
+
+
+@pytest.mark.parametrize("form", ["list", "one", "lines", "array", "lists"])
+def test_however_pods_are_printed(read_text, form):
+    pods = [pod("a"), pod("b", created=9)]
+    text = {
+        "list": listed(*pods),
+        "one": json.dumps(pods[0], indent=2),
+        "lines": "\n".join(map(json.dumps, pods)),
+        "array": json.dumps(pods),
+        "lists": listed(pods[0]) + "\n" + listed(pods[1]),
+    }[form]
+    jobs, rejected = read_text(text, name="pods.json")
+    names = ["team/a"] if form == "one" else ["team/a", "team/b"]
+    assert jobs.id.tolist() == names
+    assert not len(rejected)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"nodeSelector": {"gpu": "a100"}},
+        {
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"x": 1}]}
+                }
+            }
+        },
+    ],
+)
+def test_nodes_that_a_pod_requires_are_counted(read_text, spec):
+    jobs, _ = read_text(listed(pod("a", spec=spec), pod("b"), pod("c", spec={"affinity": {}})))
+    said = "1 of 3 jobs names labels of nodes (1 different): left out, no rule looks at it"
+    assert list(honoured_lines(jobs)) == [said]
+
+
+def test_entries_are_called_entries(read_text):
+    _, rejected = read_text(listed(pod("a"), pod("b", phase="Running")))
+    assert rejected.place == "entry"
