@@ -68,7 +68,7 @@ def parse(name: str) -> Rule:
     known = {part: kind for kind, names in kinds.items() for part in names}
     chosen: dict[str, str] = {}
     for part in name.split("+"):
-        if not nearest(part.strip(), known):
+        if part.strip() not in known and not nearest(part.strip(), known):
             all_parts = "; ".join(f"{kind}s: {', '.join(names)}" for kind, names in kinds.items())
             raise UserError(f"unknown part of a rule {part.strip()!r}; {all_parts}")
         kind = known[one_of("part of a rule", part.strip(), known)]
