@@ -18,7 +18,7 @@ from schedrl.launch.settings import LaunchSettings
 from schedrl.launch.workload import filled
 from schedrl.learning.budget import Budget, Limits
 from schedrl.learning.run_description import told_of_code
-from schedrl.settings import Resolved, Settings, UserError
+from schedrl.settings import Resolved, Settings, UserError, check_plain_file
 from schedrl.settings.values import show
 
 FREE = Limits._fields
@@ -122,8 +122,9 @@ def spent_in(folder: Path) -> Spent:
     assert newest is not None
     decisions = number_of(newest)
     rows = [(0, 0), (0, 0)]
-    with contextlib.suppress(OSError, ValueError, KeyError), open(folder / "metrics.csv", newline="") as file:
-        for row in csv.DictReader(file):
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        check_plain_file(folder / "metrics.csv")
+        for row in csv.DictReader((folder / "metrics.csv").read_text().splitlines()):
             if (at := int(float(row["decisions"]))) <= decisions:
                 rows = [rows[-1], (at, int(float(row["episodes"])))]
     return Spent(rows[0], (decisions, rows[1][1]))

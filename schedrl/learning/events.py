@@ -66,6 +66,8 @@ def cut_events(folder: Path, step: int) -> None:
     A record that a kill or a damage has broken ends its file too.
     """
     for path in sorted(folder.glob("events.out.tfevents.*")):
+        if not path.is_file():  # reading a pipe would never end
+            continue
         content = path.read_bytes()
         kept, steps = _up_to(content, step)
         if not steps:

@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from schedrl.settings import UserError
+from schedrl.settings import UserError, read_plain
 
 METRICS = "metrics.csv"
 HISTORIES = {"r": "reward_history.npy", "slowdown": "slowdown_history.npy"}
 COLUMN = re.compile(r"[\w./-]+")
+MOST = 1_000_000_000  # bytes of a log
 ASIDE = ".changed"
 """Ending of a file that was set aside."""
 
@@ -85,7 +86,9 @@ def require_unchanged(folder: Path, kept: Kept, decisions: int, older: str) -> N
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_plain(path, MOST)
+    except UserError:
+        raise _Changed("it is no plain file, or far too large") from None
     except FileNotFoundError:
         raise _Changed("it is missing") from None
     except OSError as error:

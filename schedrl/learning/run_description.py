@@ -17,11 +17,12 @@ from typing import Any
 
 from schedrl import registry
 from schedrl.learning.schema import fault
-from schedrl.settings import UserError
+from schedrl.settings import UserError, read_plain
 from schedrl.settings.values import shown
 
 FORMAT_VERSION = 1
 FILE = "run.json"
+MOST = 16_000_000  # bytes of it; real ones have thousands
 NAMES = ("algo", "env")
 SCALES = "scales"
 """Of what is kept beside settings: what times are measured in (`schedrl.envs.simple_cluster.scales`)."""
@@ -59,7 +60,7 @@ def raw_description(folder: Path | str | None) -> dict[str, Any]:
     For command lines that must know algorithm and environment before they can say what is wrong.
     """
     try:
-        found = json.loads((Path(folder) / FILE).read_bytes()) if folder else {}
+        found = json.loads(read_plain(Path(folder) / FILE, MOST)) if folder else {}
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
@@ -85,11 +86,13 @@ def read_description(folder: Path | str, *, changed: bool = False, whole: bool =
     """
     path = Path(folder) / FILE
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(read_plain(path, MOST))
     except FileNotFoundError:
         raise UserError(f"{folder} holds no run ({path} is missing); give the folder of a run") from None
     except OSError as error:
         raise UserError(f"can't read {path} ({error.strerror}); give the folder of a run") from None
+    except UserError:
+        raise
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is damaged ({error}); put back the file that was written") from None
     if wrong := fault(found, {"format_version": int}):

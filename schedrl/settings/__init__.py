@@ -27,7 +27,7 @@ from schedrl.settings.command_line import (
     section,
     whole_number,
 )
-from schedrl.settings.files import appearing, check_plain_file
+from schedrl.settings.files import appearing, check_plain_file, read_plain
 from schedrl.settings.guard import check_folder_writable, main_guard
 from schedrl.settings.names import ALIASES, LEGACY, nearest
 from schedrl.settings.pictures import save_picture
@@ -57,6 +57,7 @@ __all__ = [
     "preset_values",
     "presets_of",
     "printable",
+    "read_plain",
     "resolve",
     "safe_cell",
     "save_picture",

@@ -39,6 +39,21 @@ def check_plain_file(path: str | os.PathLike[str]) -> None:
         raise UserError(f"{path} is {kind}; save what comes out of it to a file, and name that")
 
 
+def read_plain(path: str | os.PathLike[str], most: int) -> bytes:
+    """Return the content of a plain file of at most so many bytes, so that a sparse one takes no memory.
+
+    Raises:
+        UserError: it is larger, or no plain file, from which reading might never end.
+        OSError: it can't be read.
+    """
+    check_plain_file(path)
+    with open(path, "rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise UserError(f"{path} has more than {most:,} bytes; put back the file that was written")
+    return content
+
+
 @contextlib.contextmanager
 def appearing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield where to write what is to appear at `path`: whole, when the `with` is over, or not at all.

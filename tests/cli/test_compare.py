@@ -219,6 +219,25 @@ def test_runs_of_another_comparison_are_refused_with_the_differences(compared, h
     assert sorted(compared.rglob("*")) == before
 
 
+@pytest.mark.parametrize("damage", ["cut", "gone", "pipe", "other"])
+def test_a_damaged_log_of_a_finished_run_is_refused_in_a_line(damage, tmp_path, compared, here, capsys):
+    shutil.copytree(compared / "ppo" / "seed_0", tmp_path / "ppo" / "seed_0")
+    path = tmp_path / "ppo" / "seed_0" / "metrics.csv"
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "pipe":
+        os.mkfifo(path)
+    elif damage != "gone":
+        path.write_bytes(content[:-40] if damage == "cut" else content.replace(b"256", b"x56", 1))
+    assert compare(tmp_path, "--seed", 0) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: ")
+    assert error.count("\n") == 1
+    assert "metrics.csv is not as it was" in error
+    assert "--retrain" in error
+    assert not here
+
+
 def test_retrain_replaces_them(tmp_path, compared, here):
     shutil.copytree(compared / "ppo" / "seed_0", tmp_path / "ppo" / "seed_0")
     assert compare(tmp_path, "--seed", 0, "--retrain", "--ppo.gamma", "0.9") == 0

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import os
 import random
 import shutil
 import struct
@@ -18,6 +19,7 @@ from schedrl.learning.checkpoint import HEADER, load_arrays, save_arrays
 from schedrl.learning.numpy_policy import NumpyPolicy
 from schedrl.learning.rollout import NumericsError
 from schedrl.learning.run_description import code_hash, describe_run, run_id_of, told_of_code
+from schedrl.learning.run_folder import check_resumable
 from schedrl.settings import UserError
 
 OLD = Path(__file__).parent / "data" / "run_of_8b15d8f"
@@ -136,6 +138,23 @@ def test_run_json_that_is_no_table_is_refused(folder, content):
     (folder / "run.json").write_text(content)
     for read in (resumed, evaluated):
         assert "run.json" in refusal(read, folder)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "sparse"])
+@pytest.mark.parametrize("name", ["run.json", "metrics.csv", "reward_history.npy"])
+def test_what_is_no_file_to_read_is_refused_at_once(folder, name, kind):
+    path = folder / name
+    path.unlink()
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    else:
+        with path.open("wb") as file:
+            file.truncate(10_000_000_000)
+    text = refusal(check_resumable, folder)
+    assert "is a pipe" in text or "is a device" in text or "than" in text or "no plain file" in text
+    assert path.name in text
 
 
 def test_a_resumed_run_knows_its_former_ids_and_an_equal_one_keeps_its_own(folder):

@@ -58,7 +58,7 @@ def told_of(folders: Iterable[Path | None]) -> list[str]:
 
 def _state(run: Plan, folder: Path) -> State:
     from schedrl.learning.checkpoint import load_arrays
-    from schedrl.learning.run_folder import newest_checkpoint
+    from schedrl.learning.run_folder import check_resumable, newest_checkpoint
 
     if newest_checkpoint(folder) is None:
         return "new"
@@ -66,6 +66,7 @@ def _state(run: Plan, folder: Path) -> State:
         return "begun"
     try:
         _, header = load_arrays(folder / "policy.npz", kind="policy")
+        check_resumable(folder)  # its curve is drawn from metrics.csv
     except UserError as error:
         raise UserError(f"{error}; or, {REMEDY}") from None
     return "finished" if header["decisions"] >= run.algorithm.total_steps else "begun"
