@@ -149,5 +149,5 @@ def test_a_capacity_that_the_cluster_would_not_look_at_is_refused(trace):
 
 
 def test_a_bare_amount_is_no_capacity(trace):
-    with pytest.raises(UserError, match="write RESOURCE=AMOUNT: cpu=4"):
+    with pytest.raises(UserError, match="write RESOURCE=AMOUNT, as cpu=4"):
         jobs.jobs_of(settings_of(trace, workload_settings={"capacity": "4"}), 1, "train")

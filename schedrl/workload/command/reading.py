@@ -49,9 +49,8 @@ def capacity_of(text: str, workload: Workload) -> np.ndarray:
     for part in filter(str.strip, text.split(",")):
         name, sign, value = map(str.strip, part.partition("="))
         if not sign:
-            raise UserError(
-                f"--capacity has {part.strip()!r}; write RESOURCE=AMOUNT: {names[0]}={part.strip()}"
-            )
+            meant = f"{name}=AMOUNT" if name in names else f"RESOURCE=AMOUNT, as {names[0]}={name}"
+            raise UserError(f"--capacity has {name!r}; write {meant}")
         place = names.index(one_of("resource", name, names))
         try:
             capacity[place] = float(value)
